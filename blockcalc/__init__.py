@@ -1,0 +1,45 @@
+"""Work a Transformer block by hand: every step with its formula, arithmetic and numbers.
+
+>>> import blockcalc
+>>> spec = blockcalc.load({"x": [[1.0, 3.0]], "attn": {"out": [[1, 1]]}, "norm1": {"eps": 0}})
+>>> trace = blockcalc.run(spec)
+>>> trace["residual1"]
+array([[2., 4.]])
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from blockcalc.block import build, run
+    from blockcalc.errors import BlockcalcError
+    from blockcalc.program import Program
+    from blockcalc.reader import load
+    from blockcalc.spec import Spec
+    from blockcalc.trace import Trace
+
+__all__ = ["BlockcalcError", "Program", "Spec", "Trace", "__version__", "build", "load", "run"]
+
+_ROOMS = {
+    "BlockcalcError": "errors",
+    "Program": "program",
+    "Spec": "spec",
+    "Trace": "trace",
+    "build": "block",
+    "load": "reader",
+    "run": "block",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: ``--help`` needs no NumPy."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("blockcalc")
+    if name in _ROOMS:
+        from importlib import import_module
+
+        return getattr(import_module(f"blockcalc.{_ROOMS[name]}"), name)
+    raise AttributeError(f"module 'blockcalc' has no attribute {name!r}")

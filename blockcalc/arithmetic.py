@@ -1,0 +1,217 @@
+"""Worked lines: a cell's tree with the digits that make the line true as printed.
+
+A line gets ``=`` only where it is exact in the digits that it shows, else ``≈``; and then the
+digits of its operands are widened until working the line as printed gives the result to
+half a unit of its last digit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from blockcalc.decimals import constant, exact_figure, fraction_of, power_figure, unit_of
+from blockcalc.document import Line
+from blockcalc.expr import (
+    Binary,
+    Call,
+    Cell,
+    Dots,
+    Expr,
+    Figure,
+    Fold,
+    Num,
+    evaluate,
+    substitute,
+    walk,
+)
+
+MOST_EXTRA = 17
+MOST_TERMS = 12
+_KEPT_TERMS = (6, 2)  # how many of a long sum's first and last terms are shown
+
+Show = Callable[[Cell, int], Figure]
+Number = Callable[[Cell], float]
+
+
+def work(left: Expr, cell: Expr, number: Number, show: Show, result: Figure, whole: bool) -> Line:
+    """Make the line for one cell.
+
+    Parameters
+    ----------
+    left : Expr
+        What is worked, such as ``S[1,2]``.
+    cell : Expr
+        Its tree, with cells and constants at the leaves.
+    number : callable
+        The value of a cell.
+    show : callable
+        The figure of a cell, with so many extra digits.
+    result : Figure
+        The value as its table shows it.
+    whole : bool
+        Whether a sum of many terms is written out.
+    """
+    if not whole:
+        short = _shorten(cell)
+        if short is not cell:
+            middle = _figures(short, show, 0)
+            exact = not _rounded(short, number, show, 0)
+            return Line(left, "=" if exact else "≈", middle, "≈", result, True)
+    for extra in range(MOST_EXTRA):
+        middle = _figures(cell, show, extra)
+        if holds(middle, result):
+            break
+    else:
+        result = _fewer(middle, result)
+    exactly = exact_value(middle)
+    equals = "=" if exactly is not None and exactly == fraction_of(result) else "≈"
+    relation = "≈" if _rounded(cell, number, show, extra) else "="
+    return Line(left, relation, middle, equals, result)
+
+
+def _figures(cell: Expr, show: Show, extra: int) -> Expr:
+    def leaf(e: Expr) -> Expr:
+        if isinstance(e, Cell):
+            return show(e, extra)
+        if isinstance(e, Num) and not _kept(e):
+            return constant(e.value)
+        return e
+
+    return substitute(cell, leaf)
+
+
+def _kept(e: Num) -> bool:
+    """A minus sign stays a sign, and π a letter."""
+    return e.value == -1 or e.symbol == "pi"
+
+
+def _rounded(cell: Expr, number: Number, show: Show, extra: int) -> bool:
+    """Tell whether some operand is shown with fewer digits than it has."""
+    for e in walk(cell):
+        if isinstance(e, Cell):
+            x, shown = number(e), show(e, extra)
+            if math.isfinite(x):
+                if fraction_of(shown) != fraction_of(exact_figure(x)):
+                    return True
+    return False
+
+
+def _shorten(cell: Expr) -> Expr:
+    """Leave the middle terms of long sums out."""
+    match cell:
+        case Fold(op=op, terms=terms) if len(terms) > MOST_TERMS:
+            head, tail = _KEPT_TERMS
+            return Fold(op, (*terms[:head], Dots(), *terms[-tail:]))
+        case Binary(op=op, left=left, right=right):
+            short = _shorten(left)
+            return cell if short is left else Binary(op, short, right)
+        case _:
+            return cell
+
+
+def holds(middle: Expr, result: Figure) -> bool:
+    """Tell whether a line is true as printed, to half a unit of the result's last digit."""
+    value = evaluate(middle, lambda e: as_float(e))
+    if result.digits in ("inf", "-inf"):
+        return bool(value == float(result.digits))
+    if not math.isfinite(value):
+        return False
+    gap = abs(Fraction(value) - fraction_of(result))
+    return gap <= unit_of(result) * Fraction(500001, 1000000)
+
+
+def as_float(e: Expr) -> float:
+    """Give the number that a printed leaf spells."""
+    assert isinstance(e, Figure)
+    if e.digits in ("inf", "-inf"):
+        return float(e.digits)
+    return float(fraction_of(e))
+
+
+def _fewer(middle: Expr, result: Figure) -> Figure:
+    """Drop digits of the result until the line holds."""
+    value = float(fraction_of(result))
+    for digits in range(len(result.digits) - 1, 0, -1):
+        shorter = power_figure(value, digits)
+        if holds(middle, shorter):
+            return shorter
+    return result
+
+
+def exact_value(expr: Expr) -> Fraction | None:
+    """Work a printed line in exact fractions; None where no fraction is the answer.
+
+    Examples
+    --------
+    >>> exact_value(Binary("*", Figure("0.5"), Figure("-3")))
+    Fraction(-3, 2)
+    """
+    match expr:
+        case Figure(digits="inf" | "-inf"):
+            return None
+        case Figure():
+            return fraction_of(expr)
+        case Num(value=value):
+            return Fraction(value)
+        case Fold(op=op, terms=terms):
+            return _exact_fold(op, [exact_value(t) for t in terms])
+        case Binary(op=op, left=left, right=right):
+            return _exact_binary(op, exact_value(left), exact_value(right))
+        case Call(function=function, args=args):
+            return _exact_call(function, [exact_value(a) for a in args])
+        case _:
+            return None
+
+
+def _exact_fold(op: str, values: Sequence[Fraction | None]) -> Fraction | None:
+    known = [v for v in values if v is not None]
+    if len(known) < len(values):
+        return None
+    return sum(known, Fraction(0)) if op == "+" else max(known)
+
+
+def _exact_binary(op: str, a: Fraction | None, b: Fraction | None) -> Fraction | None:
+    if (op == "*" and 0 in (a, b)) or (op == "/" and a == 0 and b != 0):
+        return Fraction(0)
+    if a is None or b is None:
+        return None
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "/":
+            return a / b if b else None
+        case _:
+            return a ** int(b) if b.denominator == 1 and abs(b) <= 8 and (a or b >= 0) else None
+
+
+def _exact_call(function: str, args: Sequence[Fraction | None]) -> Fraction | None:
+    first = args[0]
+    if first is None:
+        return None
+    match function:
+        case "max":
+            return None if args[1] is None else max(first, args[1])
+        case "ratio":
+            return None if not args[1] else first / args[1]
+        case "sqrt":
+            return _exact_root(first)
+        case "exp" | "erfc" if first == 0:
+            return Fraction(1)
+        case "tanh" if first == 0:
+            return Fraction(0)
+        case _:
+            return None
+
+
+def _exact_root(x: Fraction) -> Fraction | None:
+    if x < 0:
+        return None
+    root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
+    return root if root * root == x else None
+

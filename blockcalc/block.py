@@ -1,0 +1,134 @@
+"""Post-norm and pre-norm: two compositions of the same layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockcalc.layers import attention, feed_forward, layer_norm, residual
+from blockcalc.ops import Array, Ref
+from blockcalc.program import Builder, Finished, Program
+from blockcalc.spec import BlockSpec, Spec
+from blockcalc.trace import Trace, steps
+
+Layer = Callable[[Ref], Ref]
+
+
+@dataclass(frozen=True)
+class Sublayer:
+    """A layer with the residual and the norm that go with it."""
+
+    work: Layer
+    add: Callable[[Ref, Ref], Ref]
+    norm: Layer
+
+
+def post_norm(x: Ref, sublayers: list[Sublayer]) -> Ref:
+    """``x = norm(x + work(x))`` for each: the order of Vaswani et al. (2017)."""
+    for s in sublayers:
+        x = s.norm(s.add(x, s.work(x)))
+    return x
+
+
+def pre_norm(x: Ref, sublayers: list[Sublayer]) -> Ref:
+    """``x = x + work(norm(x))`` for each: the order of GPT-2 (2019) and most models since."""
+    for s in sublayers:
+        x = s.add(x, s.work(s.norm(x)))
+    return x
+
+
+ORDERS: dict[str, Callable[[Ref, list[Sublayer]], Ref]] = {"post": post_norm, "pre": pre_norm}
+
+
+def sublayers(b: Builder, spec: BlockSpec) -> list[Sublayer]:
+    """Give the parts of one block, bound to their weights."""
+
+    def adds(index: str) -> Callable[[Ref, Ref], Ref]:
+        return lambda x, y: residual(b, f"residual{index}", index, x, y)
+
+    parts = [
+        Sublayer(
+            lambda x: attention(b, x, spec.attention),
+            adds("1"),
+            lambda x: layer_norm(b, x, spec.norm1, "1"),
+        )
+    ]
+    ffn = spec.ffn
+    if ffn is not None:
+        parts.append(
+            Sublayer(
+                lambda x: feed_forward(b, x, ffn),
+                adds("2"),
+                lambda x: layer_norm(b, x, spec.norm2, "2"),
+            )
+        )
+    return parts
+
+
+def build(spec: Spec) -> Program:
+    """Write the program of a spec; no numbers are worked.
+
+    Examples
+    --------
+    >>> from blockcalc import load
+    >>> [eq.out.name for eq in build(load({"x": [[1, 2]], "attn": {"out": [[0, 1]]}})).equations]
+    ['residual1', 'norm1.mean', 'norm1.centered', 'norm1.var', 'norm1.std', 'norm1']
+    """
+    b = Builder({name: array.shape for name, array in spec.arrays.items()}, spec.stop)
+    try:
+        x = b.given("x", "X", ("token", "d_model"), role="data")
+        for block in spec.blocks:
+            x = ORDERS[spec.order](x, sublayers(b, block))
+        if spec.final_norm is not None:
+            x = layer_norm(b, x, spec.final_norm, "f")
+        b.alias(x, "out")
+    except Finished:
+        pass
+    return b.program()
+
+
+PLAIN_LIMIT = {"float64": 500.0, "float32": 60.0}
+
+
+def beyond_plain(scores: Array) -> bool:
+    """Tell whether plain exponentials would leave the range of the numbers.
+
+    So it is when some row has a score above the limit, or its largest is below minus the
+    limit.
+    """
+    limit = PLAIN_LIMIT[scores.dtype.name]
+    top = scores.max(axis=-1)
+    return bool(np.any(top > limit) or np.any(top < -limit))
+
+
+def run(spec: Spec, dtype: str = "float64") -> Trace:
+    """Work a block.
+
+    Parameters
+    ----------
+    spec : Spec
+    dtype : str
+        ``float64`` or ``float32``: the precision of every step.
+
+    Returns
+    -------
+    Trace
+        Every step by name, in order.
+
+    Examples
+    --------
+    >>> from blockcalc import load
+    >>> run(load({"x": [[1.0, 3.0]], "attn": {"out": [[1, 1]]}, "norm1": {"eps": 0}}))["norm1"]
+    array([[-1.,  1.]])
+    """
+    arrays = {name: array.astype(dtype) for name, array in spec.arrays.items()}
+    program = build(spec)
+    watched = {s.inputs[0].name for s in program.sections if s.settings.get("form") == "plain"}
+    values = dict(arrays)
+    for step in steps(program, arrays, spec.rounding):
+        values[step.equation.out.name] = step.value
+        if step.equation.out.name in watched and beyond_plain(step.value):
+            return run(spec.with_softmax("shifted"), dtype)
+    return Trace(program, values, spec.rounding)

@@ -1,0 +1,370 @@
+"""The command line: parse, call, print, exit code. Heavy rooms are entered only when needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from blockcalc.errors import BlockcalcError, Fault, UsageError
+from blockcalc.titles import say
+
+if TYPE_CHECKING:
+    from blockcalc.explain import Depth
+    from blockcalc.spec import Spec
+    from blockcalc.trace import Trace
+
+
+def scan(args: Sequence[str], options: dict[str, bool]) -> Iterator[tuple[int, str | None, str]]:
+    """Walk a command line as it will be parsed.
+
+    Parameters
+    ----------
+    args : sequence of str
+    options : dict
+        Every option, and whether it takes a value.
+
+    Yields
+    ------
+    (index, option, value)
+        ``option`` is None for a plain word, which is then the value.
+    """
+    index = 0
+    while index < len(args):
+        arg, here = args[index], index
+        index += 1
+        if arg == "--":
+            yield from ((i, None, args[i]) for i in range(index, len(args)))
+            return
+        if not arg.startswith("-") or arg == "-":
+            yield here, None, arg
+            continue
+        name, equals, value = arg.partition("=")
+        if options.get(name) and not equals and index < len(args):
+            value = args[index]
+            index += 1
+        yield here, name, value
+
+
+def _options(commands: Sequence[Any]) -> dict[str, bool]:
+    """Collect options and whether they take a value."""
+    found = {}
+    for command in commands:
+        for param in command.params:
+            if param.param_type_name == "option":
+                takes = not (param.is_flag or param.count)
+                found.update(dict.fromkeys([*param.opts, *param.secondary_opts], takes))
+    return found
+
+
+class Group(TyperGroup):
+    """Finds the command word wherever it stands; no word at all means ``run``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:
+            args = self.arrange(args)
+        return super().parse_args(ctx, args)
+
+    def arrange(self, args: list[str]) -> list[str]:
+        """Put the command word first."""
+        own = {"-h", "--help", *_options([self])}
+        options = _options([self, *self.commands.values()])
+        parts = list(scan(args, options))
+        words = [(i, word) for i, option, word in parts if option is None]
+        if words and words[0][1] in self.commands:
+            at, word = words[0]
+            flags = [args[i] for i, option, _ in parts if option in own and i < at]
+            before = [a for a in args[:at] if a not in flags]
+            return [*flags, word, *before, *args[at + 1 :]]
+        if any(option in own for _, option, _ in parts):
+            return args
+        if words and not any(option and option not in options for _, option, _ in parts):
+            raise UsageError(self.unknown_word(words[0][1]))
+        return ["run", *args]
+
+    def unknown_word(self, word: str) -> Fault:
+        """Say what to type instead of a word that is no command."""
+        if os.path.exists(word) or word.lower().endswith((".yaml", ".yml", ".json")):
+            return Fault(say("cli.bare_file", word=word))
+        from blockcalc.program import did_you_mean
+
+        names = ", ".join(self.commands)
+        hint = did_you_mean(word, list(self.commands))
+        return Fault(say("cli.unknown_word", word=word, names=names), hint=hint)
+
+
+class Command(TyperCommand):
+    """A command whose options may not contradict each other, and that ends quietly."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        several = {o for p in self.params if getattr(p, "multiple", False) for o in p.opts}
+        canonical = {o: p.opts[0] for p in self.params for o in p.opts}
+        seen: dict[str, str] = {}
+        for _, option, value in scan(args, _options([self])):
+            if option is None or option in several or ctx.resilient_parsing:
+                continue
+            name = canonical.get(option, option)
+            if seen.setdefault(name, value) != value:
+                raise UsageError(
+                    Fault(say("cli.twice", option=option, first=seen[name], second=value))
+                )
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            raise typer.Exit(0) from None
+        return result
+
+
+app = typer.Typer(
+    cls=Group,
+    name="blockcalc",
+    help=say("help.app"),
+    epilog=say("help.epilog"),
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    no_args_is_help=False,
+)
+_command = {"cls": Command, "context_settings": {"help_option_names": ["-h", "--help"]}}
+
+
+class Order(StrEnum):
+    """The words of ``--norm``."""
+
+    pre = "pre"
+    post = "post"
+
+
+class Detail(StrEnum):
+    """The words of ``--detail``."""
+
+    tables = "tables"
+    normal = "normal"
+    cells = "cells"
+
+
+class Color(StrEnum):
+    """The words of ``--color``."""
+
+    auto = "auto"
+    always = "always"
+    never = "never"
+
+
+FileArg = Annotated[str | None, typer.Argument(metavar="[FILE]", help=say("help.file"))]
+NormOpt = Annotated[Order | None, typer.Option("--norm", help=say("help.norm"))]
+EpsOpt = Annotated[str | None, typer.Option("--eps", metavar="NUMBER", help=say("help.eps"))]
+SetOpt = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=say("help.set"))
+]
+RoundOpt = Annotated[str | None, typer.Option("--round", metavar="N|Nsf", help=say("help.round"))]
+DetailOpt = Annotated[Detail, typer.Option("--detail", help=say("help.detail"))]
+StepsOpt = Annotated[
+    list[str] | None, typer.Option("--steps", metavar="NAMES", help=say("help.steps"))
+]
+DigitsOpt = Annotated[int, typer.Option("--digits", min=1, max=17, help=say("help.digits"))]
+AllOpt = Annotated[bool, typer.Option("--all", help=say("help.all"))]
+NoProseOpt = Annotated[bool, typer.Option("--no-prose", help=say("help.no_prose"))]
+ColorOpt = Annotated[Color, typer.Option("--color", help=say("help.color"))]
+NoColorOpt = Annotated[bool, typer.Option("--no-color", help=say("help.no_color"))]
+DebugOpt = Annotated[bool, typer.Option("--debug", help=say("help.debug"))]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import blockcalc
+
+        typer.echo(f"blockcalc {blockcalc.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _group(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help=say("help.version"))
+    ] = False,
+) -> None:
+    """Hold what stands before any command."""
+
+
+def _load(
+    file: str | None, norm: Order | None, eps: str | None, sets: list[str] | None, rounding: str | None
+) -> tuple[Spec, Trace]:
+    """Read a file with what the command line sets over it, and work it."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from blockcalc import samples
+    from blockcalc.block import run as work
+    from blockcalc.reader import load, parse_eps, parse_round, parse_sets
+
+    pairs = parse_sets(sets or [], norm.value if norm else None)
+    if file == "-" and sys.stdin.isatty():
+        print(say("cli.waiting"), file=sys.stderr)
+    spec = load(samples.default() if file is None else file, pairs)
+    if norm is not None:
+        spec = spec.with_order(norm.value)
+    if eps is not None:
+        spec = spec.with_eps(parse_eps(eps))
+    if rounding is not None:
+        spec = spec.with_rounding(parse_round(rounding))
+    return spec, work(spec)
+
+
+def _depth(
+    detail: Detail, digits: int, no_prose: bool, whole: bool, steps: list[str] | None
+) -> Depth:
+    from blockcalc.explain import Depth
+
+    patterns = tuple(p.strip() for text in steps or [] for p in text.split(",") if p.strip())
+    if steps and not patterns:
+        raise UsageError(Fault(say("cli.no_steps")))
+    return Depth(detail.value, digits, not no_prose, whole, patterns)
+
+
+@app.command(help=say("help.run"), **_command)
+def run(
+    file: FileArg = None,
+    norm: NormOpt = None,
+    eps: EpsOpt = None,
+    sets: SetOpt = None,
+    rounding: RoundOpt = None,
+    detail: DetailOpt = Detail.normal,
+    steps: StepsOpt = None,
+    digits: DigitsOpt = 4,
+    whole: AllOpt = False,
+    no_prose: NoProseOpt = False,
+    color: ColorOpt = Color.auto,
+    no_color: NoColorOpt = False,
+    debug: DebugOpt = False,
+) -> None:
+    """Show every step in the terminal."""
+    spec, trace = _load(file, norm, eps, sets, rounding)
+    from blockcalc.document import Remark
+    from blockcalc.explain import explain
+    from blockcalc.views.terminal import Terminal, make_console
+
+    screen = Terminal(make_console("never" if no_color else color.value))
+    pieces = explain(spec, trace, _depth(detail, digits, no_prose, whole, steps))
+    first = next(pieces, None)
+    if file is None:
+        screen.show(Remark(say("cli.embedded")))
+        screen.blank()
+    if first is not None:
+        screen.show(first)
+    screen.print(pieces)
+
+
+@app.command(help=say("help.export"), **_command)
+def export(
+    file: FileArg = None,
+    latex: Annotated[bool, typer.Option("--latex", help=say("help.latex"))] = False,
+    json: Annotated[bool, typer.Option("--json", help=say("help.json"))] = False,
+    npz: Annotated[bool, typer.Option("--npz", help=say("help.npz"))] = False,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.output"))
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help=say("help.force"))] = False,
+    fragment: Annotated[bool, typer.Option("--fragment", help=say("help.fragment"))] = False,
+    norm: NormOpt = None,
+    eps: EpsOpt = None,
+    sets: SetOpt = None,
+    rounding: RoundOpt = None,
+    detail: DetailOpt = Detail.normal,
+    steps: StepsOpt = None,
+    digits: DigitsOpt = 4,
+    whole: AllOpt = False,
+    no_prose: NoProseOpt = False,
+    debug: DebugOpt = False,
+) -> None:
+    """Write every step in another format."""
+    from blockcalc.views import choose_format
+
+    chosen = choose_format({"latex": latex, "json": json, "npz": npz}, output)
+    if fragment and chosen.name != "latex":
+        raise UsageError(Fault(say("cli.fragment")))
+    if chosen.binary and output in (None, "-") and sys.stdout.isatty():
+        raise UsageError(Fault(say("cli.binary", name=chosen.name)))
+    spec, trace = _load(file, norm, eps, sets, rounding)
+    depth = _depth(detail, digits, no_prose, whole, steps)
+    content = chosen.export(spec, trace, depth, fragment)
+    if output in (None, "-"):
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    from blockcalc.output import write_file
+
+    write_file(str(output), content, force)
+    _note(say("cli.wrote", path=output))
+
+
+@app.command(help=say("help.samples"), **_command)
+def samples(
+    copy: Annotated[
+        str | None, typer.Option("--copy", metavar="DIR", help=say("help.samples.copy"))
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help=say("help.force"))] = False,
+    debug: DebugOpt = False,
+) -> None:
+    """List the samples, or copy them out."""
+    from blockcalc import samples as kept
+
+    if copy is None:
+        from blockcalc.reader import read_file
+
+        width = max(len(path.name) for path in kept.files())
+        for path in kept.files():
+            typer.echo(f"{path.name:{width}}  {read_file(str(path)).data['title']}")
+        return
+    from blockcalc.output import write_folder
+
+    for path in write_folder(copy, {p.name: p.read_bytes() for p in kept.files()}, force):
+        _note(say("cli.wrote", path=path))
+
+
+@app.command("format", help=say("help.format"), **_command)
+def format_(debug: DebugOpt = False) -> None:
+    """Show the page about the input file."""
+    from pathlib import Path
+
+    text = (Path(__file__).parent / "docs" / "format.md").read_text(encoding="utf-8")
+    typer.echo(_encodable(text, sys.stdout.encoding), nl=False)
+
+
+def _note(text: str) -> None:
+    print(_encodable(text, sys.stderr.encoding), file=sys.stderr)
+
+
+def _encodable(text: str, encoding: str | None) -> str:
+    from blockcalc.notation import plain_signs
+
+    return plain_signs(text, encoding or "utf-8")
+
+
+def main() -> None:
+    """Run the command line; the only place where an exception becomes an exit code."""
+    try:
+        app()
+    except BlockcalcError as error:
+        from blockcalc.views.report import report
+
+        _note(report(error))
+        if "--debug" in sys.argv:
+            raise
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        if "--debug" in sys.argv:
+            raise
+        _note(say("cli.fault", kind=type(error).__name__))
+        sys.exit(70)

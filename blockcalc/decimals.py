@@ -1,0 +1,177 @@
+"""What digits mean: the one rounding rule, and how many digits a number is shown with.
+
+The rule is half away from zero on the shortest decimal text of a number, so that 0.605
+becomes 0.61 and 2.5 becomes 3, as on paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockcalc.expr import Figure
+
+_WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
+_SMALLEST_FIXED = -4  # 0.0001 is still written out; below it, powers of ten
+_KEPT = 2  # a number is written out only where at least so many of its digits show
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """Rounding after each step, as with a pencil: to decimals or to significant figures.
+
+    Examples
+    --------
+    >>> Rounding("decimals", 2)(np.array([0.605, -0.125, 2.5]))
+    array([ 0.61, -0.13,  2.5 ])
+    """
+
+    kind: str
+    digits: int
+
+    def __call__(self, values: NDArray[Any]) -> NDArray[Any]:
+        flat = [self._one(v) for v in plain_floats(values.ravel())]
+        return np.array(flat, dtype=values.dtype).reshape(values.shape)
+
+    def _one(self, x: float) -> float:
+        if not math.isfinite(x) or x == 0:
+            return x
+        if self.kind == "decimals":
+            return float(rounded(x, self.digits)) + 0.0
+        return float(rounded(x, self.digits - 1 - exponent_of(x))) + 0.0
+
+
+def plain_floats(values: NDArray[Any]) -> list[float]:
+    """Python floats with the shortest text of each value: 0.1 stays 0.1 from float32 too."""
+    if values.dtype == np.float64:
+        return [float(v) for v in values]
+    return [float(str(v)) for v in values]
+
+
+def rounded(x: float, places: int) -> Decimal:
+    """Round to ``places`` decimals, half away from zero on the shortest text of ``x``."""
+    return Decimal(repr(x)).quantize(Decimal(1).scaleb(-places), context=_WIDE)
+
+
+def exponent_of(x: float) -> int:
+    """Give the power of ten of the first digit: 2 for 312.5, -2 for 0.015."""
+    return Decimal(repr(x)).adjusted()
+
+
+def places_needed(x: float) -> int:
+    """Count the decimals that show ``x`` whole, the noise of floating point left aside.
+
+    Examples
+    --------
+    >>> places_needed(0.30000000000000004), places_needed(0.125)
+    (1, 3)
+    """
+    short = Decimal(f"{x:.11e}")
+    if abs(float(short) - x) > 1e-14 * abs(x):
+        short = Decimal(repr(x))
+    exponent = short.normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _as_power(x: float, digits: int) -> bool:
+    """Tell whether a number is too large to be written out."""
+    return exponent_of(x) >= max(digits + 2, 7)
+
+
+def column_places(values: Iterable[float], digits: int) -> int:
+    """Choose the decimals that a column of numbers shares.
+
+    The largest number written out gets ``digits`` significant digits; no more decimals
+    than some number of the column needs.
+
+    Examples
+    --------
+    >>> column_places([2.401, 1.504, 2.576], 4)
+    3
+    >>> column_places([1.0, 0.5], 4), column_places([1.0, 3.0], 4)
+    (1, 0)
+    """
+    usable = [v for v in values if math.isfinite(v) and v != 0 and not _as_power(v, digits)]
+    written = [v for v in usable if exponent_of(v) >= _SMALLEST_FIXED]
+    if not written:
+        return 0
+    top = max(exponent_of(v) for v in written)
+    most = max(0, digits - 1 - top)
+    return min(most, max(places_needed(v) for v in written))
+
+
+def figure(x: float, places: int, digits: int, noise: float = 0.0) -> Figure:
+    """Decide the digits of one number.
+
+    Parameters
+    ----------
+    x : float
+    places : int
+        Decimals shared by its column.
+    digits : int
+        Significant digits where it is written as a power of ten.
+    noise : float
+        A number no larger is round-off, shown as zero.
+
+    Examples
+    --------
+    >>> figure(-1e-17, 4, 4, noise=1e-15).digits
+    '0.0000'
+    >>> figure(1.5e-06, 4, 4)
+    Figure(digits='1.5', exponent=-6)
+    """
+    if math.isinf(x):
+        return Figure("-inf" if x < 0 else "inf")
+    if abs(x) <= noise:
+        x = 0.0
+    if x == 0:
+        return Figure(f"{Decimal(0):.{places}f}")
+    if not _as_power(x, digits):
+        value = rounded(x, places)
+        seen = value.adjusted() + places + 1 if value else 0
+        if seen >= _KEPT or places_needed(x) <= places:
+            return Figure(f"{value:.{places}f}")
+    return power_figure(x, digits)
+
+
+def power_figure(x: float, digits: int) -> Figure:
+    """Write a number out as digits times a power of ten, no digit that it does not need."""
+    exponent = exponent_of(x)
+    mantissa = Decimal(repr(x)).scaleb(-exponent)
+    places = min(digits - 1, places_needed(float(mantissa)))
+    value = mantissa.quantize(Decimal(1).scaleb(-places), context=_WIDE)
+    if abs(value) >= 10:
+        value, exponent = value / 10, exponent + 1
+        value = value.quantize(Decimal(1).scaleb(-places), context=_WIDE)
+    return Figure(f"{value:f}", exponent)
+
+
+def constant(x: float, digits: int = 17) -> Figure:
+    """Show a constant of the file, such as eps, with all its digits."""
+    if x == 0 or _SMALLEST_FIXED <= exponent_of(x) < 7:
+        return figure(x, column_places([x], digits), digits)
+    return power_figure(x, digits)
+
+
+def fraction_of(shown: Figure) -> Fraction:
+    """Give the exact number that a figure spells."""
+    scale = Fraction(10) ** (shown.exponent or 0)
+    return Fraction(Decimal(shown.digits)) * scale
+
+
+def unit_of(shown: Figure) -> Fraction:
+    """Give one unit of a figure's last digit."""
+    _, _, tail = shown.digits.partition(".")
+    return Fraction(10) ** ((shown.exponent or 0) - len(tail))
+
+
+def exact_figure(x: float) -> Figure:
+    """Show all that ``x`` has, float noise past 15 digits left aside."""
+    return figure(x, places_needed(x), 17)

@@ -1,0 +1,117 @@
+"""What is said about a run, in no format yet. Digits are decided here; layout is a view's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blockcalc.expr import Expr, Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The beginning of a part, with one sentence of meaning and the conventions in it."""
+
+    title: str
+    name: str = ""
+    prose: str | None = None
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What stands before the first step."""
+
+    title: str
+    notes: str | None
+    flow: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    hints: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A matrix that a step takes: its symbol, name, axes and shape."""
+
+    symbol: str
+    name: str
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One worked cell: ``left relation middle equals result``.
+
+    ``relation`` and ``equals`` are ``=`` or ``≈``; a shortened line has left terms out. A line
+    with no middle says in words why there is no arithmetic.
+    """
+
+    left: Expr
+    relation: str
+    middle: Expr | None
+    equals: str
+    result: Figure
+    shortened: bool = False
+    words: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The numbers of a matrix as rows; what is left out of the middle is named.
+
+    ``row_gap`` and ``column_gap`` are how many rows or columns stand left out, and
+    after which shown one.
+    """
+
+    symbol: str
+    row_axis: str
+    column_axis: str
+    row_labels: tuple[str, ...]
+    column_labels: tuple[str, ...]
+    rows: tuple[tuple[Figure, ...], ...]
+    caption: str | None = None
+    row_gap: tuple[int, int] | None = None
+    column_gap: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The matrices of the file, shown before the first step."""
+
+    matrices: tuple[tuple[Operand, tuple[Grid, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepPiece:
+    """One step: everything that is said of it."""
+
+    number: int
+    title: str
+    name: str
+    left: Expr
+    formula: Expr
+    operands: tuple[Operand, ...]
+    result: Operand
+    lines: tuple[Line, ...]
+    worked: str | None
+    grids: tuple[Grid, ...]
+    notes: tuple[str, ...]
+    definition: tuple[Expr, Expr] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The block as its few composed formulas."""
+
+    title: str
+    formulas: tuple[tuple[Expr, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A sentence of its own."""
+
+    text: str
+
+
+Piece = Heading | Head | Given | StepPiece | Closing | Remark

@@ -1,0 +1,324 @@
+"""Trace to Document: what is said, in which order, how deep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+
+from blockcalc.arithmetic import Number, work
+from blockcalc.compose import composed_formulas, flow
+from blockcalc.decimals import constant
+from blockcalc.document import (
+    Closing,
+    Given,
+    Head,
+    Heading,
+    Line,
+    Piece,
+    Remark,
+    StepPiece,
+)
+from blockcalc.errors import Fault, UsageError
+from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, fill, walk
+from blockcalc.ops import Elementwise, Quotient, Ref
+from blockcalc.program import Program, Section, did_you_mean
+from blockcalc.shown import Shown
+from blockcalc.spec import Spec
+from blockcalc.titles import known, say
+from blockcalc.trace import Step, Trace
+
+DETAILS = ("tables", "normal", "cells")
+MOST_LINES = 8
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How much is said.
+
+    Attributes
+    ----------
+    detail : str
+        ``tables``, ``normal`` (one row worked) or ``cells`` (every cell worked).
+    digits : int
+        Significant digits of what is shown.
+    prose : bool
+        Whether sections begin with a sentence of meaning.
+    whole : bool
+        Whether nothing is left out for its length.
+    patterns : tuple of str
+        Which steps; all if empty.
+    """
+
+    detail: str = "normal"
+    digits: int = 4
+    prose: bool = True
+    whole: bool = False
+    patterns: tuple[str, ...] = ()
+
+
+def explain(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Piece]:
+    """Say everything about a run, piece by piece.
+
+    Parameters
+    ----------
+    spec : Spec
+    trace : Trace
+    depth : Depth, optional
+
+    Yields
+    ------
+    Piece
+
+    Raises
+    ------
+    UsageError
+        A pattern of ``depth`` fits no step.
+    """
+    return _Explainer(spec, trace, depth or Depth()).pieces()
+
+
+def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
+    """Find the steps that patterns such as ``attn.*`` name, by name or by alias."""
+    names = {eq.out.name: eq.out.name for eq in program.equations}
+    names.update((a, t) for a, t in program.aliases.items() if t in names)
+    chosen: set[str] = set()
+    for pattern in patterns:
+        hits = {t for name, t in names.items() if fnmatchcase(name, pattern)}
+        if not hits and not any(c in pattern for c in "*?["):
+            hits = {program.find(pattern)} & set(names.values())
+        if not hits:
+            hint = did_you_mean(pattern, names) or say("step.list", names=", ".join(names))
+            raise UsageError(Fault(say("steps.none", pattern=pattern), hint=hint))
+        chosen |= hits
+    return chosen
+
+
+class _Explainer:
+    def __init__(self, spec: Spec, trace: Trace, depth: Depth) -> None:
+        self.spec, self.trace, self.depth = spec, trace, depth
+        self.program = trace.program
+        self.digits = 15 if trace.rounding else depth.digits
+        self.shown: dict[str, Shown] = {}
+        self.chosen = chosen_steps(self.program, depth.patterns) if depth.patterns else None
+
+    def labels(self, axis: str, n: int) -> Sequence[str]:
+        """Label the entries of an axis: tokens by their names, the rest by number."""
+        if axis in ("token", "query", "key"):
+            return self.spec.tokens
+        return [str(i + 1) for i in range(n)]
+
+    def matrix(self, ref: Ref, magnitude: float = 0.0) -> Shown:
+        """Give the shown form of a matrix, one for each name."""
+        if ref.name not in self.shown:
+            value = self.trace.values[ref.name]
+            whole = self.depth.whole
+            self.shown[ref.name] = Shown(ref, value, self.digits, whole, magnitude)
+        return self.shown[ref.name]
+
+    def pieces(self) -> Iterator[Piece]:
+        if self.chosen is None:
+            yield self.head()
+            yield Heading(say("heading.given"))
+            given = [self.matrix(ref) for ref in self.program.inputs]
+            yield Given(tuple((m.operand, tuple(m.grids(self.labels))) for m in given))
+        headed: str | None = None
+        for step in self.trace.steps():
+            if self.chosen is not None and step.equation.out.name not in self.chosen:
+                continue
+            section = self.top_section(step.index)
+            name = section.name if section else step.equation.out.name
+            if name != headed:
+                headed = name
+                yield self.heading(section, name)
+            yield self.step(step)
+        if self.chosen is None:
+            formulas = tuple(composed_formulas(self.program))
+            if formulas:
+                yield Closing(say("heading.closing"), formulas)
+            if self.spec.order == "pre" and not self.spec.stop and not self.spec.final_norm:
+                yield Remark(say("remark.no_final_norm"))
+
+    def top_section(self, index: int) -> Section | None:
+        """Give the outermost section that holds a step."""
+        tops = self.program.top_sections()
+        return next((s for s in tops if s.first <= index < s.last), None)
+
+    # the head ---------------------------------------------------------------------------
+
+    def head(self) -> Head:
+        """Say what block this is and which conventions are in force."""
+        spec, x = self.spec, self.program.inputs[0]
+        facts = [
+            (say("fact.tokens"), f"{x.shape[-2]} ({', '.join(spec.tokens)})"),
+            (say("fact.sizes"), self.sizes()),
+            (say("fact.order"), say(f"order.{spec.order}")),
+            (say("fact.conventions"), "; ".join(self.conventions())),
+        ]
+        if self.trace.rounding:
+            rounding = self.trace.rounding
+            text = say(f"rounding.{rounding.kind}", digits=rounding.digits)
+            facts.append((say("fact.rounding"), text))
+        hints = []
+        norms = [s for s in self.program.sections if s.kind == "layer_norm"]
+        if any(s.settings["width"] == 2 for s in norms):
+            hints.append(say("hint.two_features"))
+        return Head(
+            spec.title or say("title.none"), spec.notes, flow(self.program), tuple(facts), tuple(hints)
+        )
+
+    def sizes(self) -> str:
+        """List the sizes that the matrices have."""
+        found: dict[str, int] = {}
+        for ref in self.program.refs().values():
+            for axis, n in zip(ref.axes, ref.shape, strict=True):
+                if axis.startswith("d_"):
+                    found.setdefault(axis, n)
+        if found.get("d_v") == found.get("d_head"):
+            found.pop("d_v", None)
+        return ", ".join(f"{axis} = {n}" for axis, n in found.items())
+
+    def conventions(self) -> Iterator[str]:
+        """Name every convention by which two textbooks could differ."""
+        yield say("convention.rows")
+        for section in self.program.sections:
+            settings = section.settings
+            if section.kind == "attention" and not settings.get("given"):
+                if settings["scale"] == "none":
+                    yield say("convention.scale.none")
+                elif settings["default_scale"]:
+                    yield say("convention.scale.default", d_head=settings["d_head"])
+                else:
+                    yield say("convention.scale.given", scale=plain(settings["scale"]))
+            elif section.kind == "softmax":
+                yield say(f"convention.softmax.{settings['form']}")
+            elif section.kind == "layer_norm":
+                yield say("convention.layer_norm", name=section.name, eps=plain(settings["eps"]))
+            elif section.kind == "ffn":
+                yield say("convention.activation", form=say(f"activation.{settings['activation']}"))
+
+    # sections and steps -----------------------------------------------------------------
+
+    def heading(self, section: Section | None, name: str) -> Heading:
+        """Begin a section, or a step that stands alone, such as a residual."""
+        key = section.kind if section else "residual"
+        prose = say(f"prose.{key}") if self.depth.prose else None
+        title = say(f"section.{key}", index=name[-1] if name[-1].isdigit() else "")
+        return Heading(title.strip(), name, prose)
+
+    def step_title(self, step: Step) -> str:
+        """Name a step in the field's words."""
+        name = step.equation.out.name
+        section = self.program.section_of(step.index)
+        if section is None:
+            return say(f"step.{name.rstrip('0123456789')}")
+        part = name[len(section.name) + 1 :]
+        if not part:
+            own = [eq.out.name for eq in self.program.equations[section.first : section.last]]
+            part = self.last_part(section, own)
+        return say(f"step.{section.kind}.{part}")
+
+    def last_part(self, section: Section, own: Sequence[str]) -> str:
+        """Give the part by which a section's result is also known: normalized, scaled or out."""
+        prefix = section.name + "."
+        parts = [a[len(prefix) :] for a, t in self.program.aliases.items()
+                 if t == section.name and a.startswith(prefix)]  # fmt: skip
+        return next((p for p in parts if p != "out" and known(f"step.{section.kind}.{p}")), "out")
+
+    def step(self, step: Step) -> StepPiece:
+        """Say everything about one step."""
+        eq = step.equation
+        shown = self.matrix(eq.out, eq.op.magnitude(step.inputs))
+        bare = self.depth.detail == "tables"
+        operands = () if bare else tuple(self.matrix(r).operand for r in eq.inputs)
+        lines = () if bare else tuple(self.lines(step, shown))
+        return StepPiece(
+            step.index + 1,
+            self.step_title(step),
+            eq.out.name,
+            Name(eq.out.symbol),
+            eq.op.formula([Name(r.symbol) for r in eq.inputs]),
+            operands,
+            shown.operand,
+            lines,
+            self.worked(step, len(lines)) if lines else None,
+            tuple(shown.grids(self.labels)),
+            tuple(self.notes(step)),
+            self.definition(step),
+        )
+
+    def definition(self, step: Step) -> tuple[Expr, Expr] | None:
+        """Spell out a function that formulas name: GELU(x) = …."""
+        op = step.equation.op
+        if self.depth.detail == "tables" or not isinstance(op, Elementwise) or not op.label:
+            return None
+        x = Name("x")
+        return Call(op.label, (x,)), fill(op.body, [x])
+
+    def notes(self, step: Step) -> Iterator[str]:
+        """Say where a convention stands in for an answer, and what printed digits hide."""
+        op = step.equation.op
+        section = self.program.section_of(step.index)
+        kind = section.kind if section else ""
+        if isinstance(op, Quotient):
+            bad = op.undefined(step.inputs)
+            for at in zip(*bad.nonzero(), strict=True):
+                token = self.spec.tokens[int(at[-1])]
+                yield say(f"note.undefined.{kind}", row=int(at[-1]) + 1, token=token)
+            if kind == "softmax" and self.depth.detail != "tables":
+                yield say("note.row_sums")
+
+    def worked(self, step: Step, count: int) -> str | None:
+        """Say which cells the worked lines are."""
+        total = step.value.size
+        if self.depth.detail == "cells" or count == total:
+            return say("worked.all")
+        row = step.value.shape[-1] if step.value.ndim > 1 else 1
+        if count < row:
+            return say("worked.part", n=count, total=row)
+        return say("worked.row", token=self.spec.tokens[0])
+
+    def cells(self, step: Step) -> Iterator[At]:
+        """Choose the cells that are worked: the first row, or all."""
+        shape = step.value.shape
+        if self.depth.detail == "cells":
+            return product(*(range(n) for n in shape))
+        if len(shape) == 1:
+            return iter([(0,)])
+        limit = shape[-1] if self.depth.whole else min(shape[-1], MOST_LINES)
+        first = (0,) * (len(shape) - 1)
+        return iter([(*first, j) for j in range(limit)])
+
+    def lines(self, step: Step, shown: Shown) -> Iterator[Line]:
+        """Work the chosen cells."""
+        eq = step.equation
+        operands = [self.matrix(ref) for ref in eq.inputs]
+
+        def number(cell: Cell) -> float:
+            return operands[cell.operand].number(cell.at)
+
+        def show(cell: Cell, extra: int) -> Figure:
+            return operands[cell.operand].operand_figure(cell.at, extra)
+
+        for at in self.cells(step):
+            tree = eq.op.cell(at, eq.inputs)
+            left = Call("at", (Name(eq.out.symbol), *(Name(str(i + 1)) for i in at)))
+            result = shown.figure(at)
+            if isinstance(eq.op, Quotient) and _no_answer(tree, number):
+                yield Line(left, "=", None, "=", result, words=say("words.undefined"))
+            else:
+                yield work(left, tree, number, show, result, self.depth.whole)
+
+
+def _no_answer(tree: Expr, number: Number) -> bool:
+    """Tell whether a quotient's divisor is 0."""
+    *_, divisor = (e for e in walk(tree) if isinstance(e, Cell))
+    return number(divisor) == 0
+
+
+def plain(x: float) -> str:
+    """Write a constant in a sentence: 0.5, 1e-05."""
+    shown = constant(x)
+    return shown.digits if shown.exponent is None else f"{shown.digits}e{shown.exponent}"
+

@@ -1,0 +1,283 @@
+"""The tree for one cell.
+
+An operation states a cell once, as a tree. With names at its leaves the tree is the formula,
+with figures it is the arithmetic a person writes, and evaluated it is the value. All three are
+readings of the same tree, so they cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Value = Any  # a Python float, or an array with one entry a cell
+At = tuple[int, ...]
+
+
+class Expr:
+    """Base of all nodes; the operators build trees."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # an array on the left leaves the operator to us
+
+    def __add__(self, other: Expr | float) -> Expr:
+        return Binary("+", self, lift(other))
+
+    def __radd__(self, other: float) -> Expr:
+        return Binary("+", lift(other), self)
+
+    def __sub__(self, other: Expr | float) -> Expr:
+        return Binary("-", self, lift(other))
+
+    def __rsub__(self, other: float) -> Expr:
+        return Binary("-", lift(other), self)
+
+    def __mul__(self, other: Expr | float) -> Expr:
+        return Binary("*", self, lift(other))
+
+    def __rmul__(self, other: float) -> Expr:
+        return Binary("*", lift(other), self)
+
+    def __truediv__(self, other: Expr | float) -> Expr:
+        return Binary("/", self, lift(other))
+
+    def __rtruediv__(self, other: float) -> Expr:
+        return Binary("/", lift(other), self)
+
+    def __pow__(self, other: float) -> Expr:
+        return Binary("^", self, lift(other))
+
+    def __neg__(self) -> Expr:
+        return Binary("*", Num(-1.0), self)
+
+
+@dataclass(frozen=True, slots=True)
+class Num(Expr):
+    """A constant; a formula shows its symbol, arithmetic its value."""
+
+    value: float
+    symbol: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Expr):
+    """A whole matrix by its symbol, as formulas speak of it."""
+
+    symbol: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell(Expr):
+    """One entry of operand number ``operand`` of an equation."""
+
+    operand: int
+    at: At
+
+
+@dataclass(frozen=True, slots=True)
+class Figure(Expr):
+    """A number whose digits have been decided: ``digits × 10^exponent``."""
+
+    digits: str
+    exponent: int | None = None
+
+    @property
+    def negative(self) -> bool:
+        return self.digits.startswith("-")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot(Expr):
+    """The place of an operand in the body of an elementwise operation."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dots(Expr):
+    """Terms left out of a line for its length; such a line is marked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Expr):
+    """``+ - * / ^`` between numbers; ``@`` is the matrix product, ``.`` entry by entry."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A function by name, with its operands."""
+
+    function: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fold(Expr):
+    """Many terms under one operation: ``+`` or ``max``."""
+
+    op: str
+    terms: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Over(Expr):
+    """In a formula: ``sum`` or ``max`` of the body along each row."""
+
+    kind: str
+    body: Expr
+
+
+def lift(value: Expr | float) -> Expr:
+    """Give a plain number its node."""
+    return value if isinstance(value, Expr) else Num(float(value))
+
+
+def _erfc(x: Value) -> Value:
+    if not isinstance(x, np.ndarray):
+        return math.erfc(x)
+    flat = [math.erfc(v) for v in x.ravel().tolist()]
+    return np.array(flat, dtype=x.dtype).reshape(x.shape)
+
+
+def _ratio(a: Value, b: Value) -> Value:
+    """Divide, with 0/0 taken as 0: FORMAT's convention for rows that paper cannot answer."""
+    nothing = np.logical_and(np.equal(a, 0), np.equal(b, 0))
+    return np.where(nothing, 0 * a, a / np.where(nothing, 1 + 0 * b, b))
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "tanh": np.tanh,
+    "erfc": _erfc,
+    "max": np.maximum,
+    "ratio": _ratio,
+}
+
+_BINARY: dict[str, Callable[[Value, Value], Value]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "^": lambda a, b: a**b,
+}
+
+_FOLDS: dict[str, str] = {"+": "+", "max": "max"}
+
+
+def call(function: str, *args: Expr | float) -> Call:
+    """Build a call; plain numbers are lifted."""
+    return Call(function, tuple(lift(a) for a in args))
+
+
+def sqrt(x: Expr | float) -> Expr:
+    """Build a square root."""
+    return call("sqrt", x)
+
+
+def exp(x: Expr | float) -> Expr:
+    """Build an exponential."""
+    return call("exp", x)
+
+
+def ratio(a: Expr, b: Expr) -> Expr:
+    """Build a quotient in which 0/0 is 0."""
+    return call("ratio", a, b)
+
+
+def _plain(value: Value) -> Value:
+    """Keep arrays; a scalar becomes a Python float, which never widens a float32 array."""
+    return value if isinstance(value, np.ndarray) and value.ndim else float(value)
+
+
+def evaluate(expr: Expr, leaf: Callable[[Expr], Value]) -> Value:
+    """Evaluate a tree.
+
+    Parameters
+    ----------
+    expr : Expr
+    leaf : callable
+        Gives the value of a leaf that is not a constant: a cell, a slot or a figure.
+
+    Returns
+    -------
+    float or ndarray
+
+    Examples
+    --------
+    >>> evaluate((Slot(0) + 1) / Num(2.0), lambda leaf: 5.0)
+    3.0
+    """
+    with np.errstate(all="ignore"):
+        return _plain(_evaluate(expr, leaf))
+
+
+def _evaluate(expr: Expr, leaf: Callable[[Expr], Value]) -> Value:
+    match expr:
+        case Num(value=value):
+            return value
+        case Binary(op=op, left=left, right=right):
+            a, b = _evaluate(left, leaf), _evaluate(right, leaf)
+            if op == "/" and isinstance(b, float) and b == 0:
+                return float(np.float64(a) / np.float64(b)) if isinstance(a, float) else a / b
+            return _plain(_BINARY[op](a, b))
+        case Call(function=function, args=args):
+            return _plain(FUNCTIONS[function](*(_evaluate(a, leaf) for a in args)))
+        case Fold(op=op, terms=terms):
+            values = [_evaluate(term, leaf) for term in terms]
+            return math.fsum(values) if op == "+" else max(values)
+        case _:
+            return leaf(expr)
+
+
+def substitute(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
+    """Replace every leaf by what ``leaf`` gives for it."""
+    match expr:
+        case Binary(op=op, left=left, right=right):
+            return Binary(op, substitute(left, leaf), substitute(right, leaf))
+        case Call(function=function, args=args):
+            return Call(function, tuple(substitute(a, leaf) for a in args))
+        case Fold(op=op, terms=terms):
+            return Fold(op, tuple(substitute(t, leaf) for t in terms))
+        case Over(kind=kind, body=body):
+            return Over(kind, substitute(body, leaf))
+        case _:
+            return leaf(expr)
+
+
+def fill(body: Expr, operands: Sequence[Expr]) -> Expr:
+    """Put operands into the slots of a body."""
+    return substitute(body, lambda e: operands[e.index] if isinstance(e, Slot) else e)
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Yield every node, parents first, left to right."""
+    yield expr
+    match expr:
+        case Binary(left=left, right=right):
+            yield from walk(left)
+            yield from walk(right)
+        case Call(args=children) | Fold(terms=children):
+            for child in children:
+                yield from walk(child)
+        case Over(body=body):
+            yield from walk(body)
+
+
+def arrays(body: Expr, operands: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Evaluate the body of an elementwise operation on whole arrays."""
+
+    def slot(e: Expr) -> Value:
+        assert isinstance(e, Slot)
+        return operands[e.index]
+
+    return np.asarray(evaluate(body, slot))

@@ -1,0 +1,273 @@
+"""How expressions and numbers look in each alphabet: text, plain text, LaTeX.
+
+Symbols are kept in ASCII, ``W_Q``, ``R^(1)``, ``mu^(1)``; an alphabet decides their looks.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from blockcalc.expr import (
+    Binary,
+    Call,
+    Dots,
+    Expr,
+    Figure,
+    Fold,
+    Name,
+    Num,
+    Over,
+)
+
+# how tightly a form holds together: what binds less than asked for is put in brackets
+SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4
+_LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "@": PRODUCT, ".": PRODUCT, "^": POWER}
+
+_SYMBOL = re.compile(r"(?P<base>[^_^]+)(?:_(?P<sub>[^^]+))?(?:\^(?P<sup>.+))?")
+_GREEK = {"mu": "μ", "sigma": "σ", "gamma": "γ", "beta": "β", "eps": "ε", "pi": "π"}
+_RAISED = str.maketrans("0123456789()+-f", "⁰¹²³⁴⁵⁶⁷⁸⁹⁽⁾⁺⁻ᶠ")
+
+PLAIN_SIGNS = {
+    **{v: k for k, v in _GREEK.items()},
+    "×": "x", "√": "sqrt", "≈": "~=", "∞": "inf", "→": "->", "ᵀ": "^T", "⊙": "(*)",
+    "Σ": "sum", "…": "...", "–": "-", "—": "-", "·": "*", "±": "+/-", "’": "'", "−": "-",
+    "│": "|", "─": "-", "⁻": "-", "⁽": "(", "⁾": ")", "ᶠ": "f",
+    "‘": "'", "“": '"', "”": '"', "≠": "!=", "≤": "<=",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Text:
+    """The alphabet of a terminal; ``plain`` keeps to ASCII."""
+
+    plain: bool = False
+
+    def render(self, expr: Expr) -> str:
+        """Write an expression in one line.
+
+        Examples
+        --------
+        >>> Text().render(Binary("*", Figure("0.5"), Figure("-0.3")))
+        '0.5×(-0.3)'
+        """
+        return self._at(expr, 0)
+
+    def symbol(self, symbol: str) -> str:
+        """Write a symbol: ``R⁽¹⁾``, ``W_Q``, ``μ⁽¹⁾``."""
+        found = _SYMBOL.fullmatch(symbol)
+        if found is None:
+            return symbol
+        base, sub, sup = found["base"], found["sub"], found["sup"]
+        if not self.plain:
+            base = _GREEK.get(base, base)
+        out = base + (f"_{sub}" if sub else "")
+        if sup:
+            out += f"^{sup}" if self.plain else sup.translate(_RAISED)
+        return out
+
+    def figure(self, f: Figure) -> str:
+        """Write a number: ``-0.5``, ``1.2×10⁻⁵``, ``-∞``."""
+        digits = f.digits if self.plain else f.digits.replace("inf", "∞")
+        if f.exponent is None:
+            return digits
+        if self.plain:
+            return f"{digits}e{f.exponent:+03d}"
+        return f"{digits}×10{str(f.exponent).translate(_RAISED)}"
+
+    def _at(self, expr: Expr, level: int, first: bool = True) -> str:
+        text, own = self._form(expr)
+        if isinstance(expr, Figure) and expr.negative and not (first and level <= SUM):
+            return f"({text})"
+        return f"({text})" if own < level else text
+
+    def _form(self, expr: Expr) -> tuple[str, int]:
+        match expr:
+            case Figure():
+                return self.figure(expr), PRODUCT if expr.exponent is not None else ATOM
+            case Num(value=value, symbol=symbol):
+                return (self.symbol(symbol), ATOM) if symbol else (f"{value:g}", ATOM)
+            case Name(symbol=symbol):
+                return self.symbol(symbol), POWER if "^" in symbol else ATOM
+            case Dots():
+                return "..." if self.plain else "…", ATOM
+            case Fold(op="+", terms=terms):
+                parts = [self._at(t, SUM, i == 0) for i, t in enumerate(terms)]
+                return " + ".join(parts), SUM if len(parts) > 1 else _level(terms[0])
+            case Fold(terms=terms):
+                return f"max({', '.join(self._at(t, 0) for t in terms)})", ATOM
+            case Over(kind="sum", body=body):
+                sign = "sum " if self.plain else "Σ "
+                return sign + self._at(body, PRODUCT), PRODUCT
+            case Over(kind=kind, body=body):
+                return f"{kind}({self._at(body, 0)})", ATOM
+            case Call(function=function, args=args):
+                return self._call(function, args)
+            case Binary():
+                return self._binary(expr)
+        raise TypeError(type(expr).__name__)
+
+    def _call(self, function: str, args: Sequence[Expr]) -> tuple[str, int]:
+        match function:
+            case "at":
+                where = ",".join(self._at(a, 0) for a in args[1:])
+                return f"{self._at(args[0], 0)}[{where}]", ATOM
+            case "transpose":
+                return self._at(args[0], ATOM) + ("^T" if self.plain else "ᵀ"), ATOM
+            case "ratio":
+                return self._binary(Binary("/", *args))
+            case "sqrt":
+                inside = self._at(args[0], 0)
+                if self.plain:
+                    return f"sqrt({inside})", ATOM
+                alone = isinstance(args[0], Figure | Num | Name) and inside[0] != "-"
+                return f"√{inside}" if alone and "×" not in inside else f"√({inside})", ATOM
+        return f"{function}({', '.join(self._at(a, 0) for a in args)})", ATOM
+
+    def _binary(self, expr: Binary) -> tuple[str, int]:
+        op, left, right = expr.op, expr.left, expr.right
+        level = _LEVELS[op]
+        if op == "*" and left == Num(-1.0):
+            return f"-{self._at(right, PRODUCT, False)}", SUM
+        if op == "^":
+            power = f"{right.value:g}" if isinstance(right, Num) else self._at(right, 0)
+            raised = f"^{power}" if self.plain else power.translate(_RAISED)
+            return self._at(left, ATOM, False) + raised, POWER
+        tight = level + 1 if op in "-/" else level
+        a = self._at(left, level)
+        b = self._at(right, tight, False)
+        signs = {"*": "x" if self.plain else "×", "@": " ", ".": " (*) " if self.plain else " ⊙ "}
+        return a + signs.get(op, f" {op} ") + b, level
+
+
+def _level(expr: Expr) -> int:
+    return _LEVELS.get(expr.op, ATOM) if isinstance(expr, Binary) else ATOM
+
+
+_TEX_GREEK = {k: f"\\{k}" for k in _GREEK} | {"eps": r"\varepsilon"}
+_TEX_SIGNS = {"*": r" \times ", "@": r"\, ", ".": r" \odot ", "+": " + ", "-": " - "}
+_LONG = 7  # a numerator of more terms is set in brackets, so that the line can break
+
+
+class Latex:
+    """The alphabet of LaTeX's mathematics."""
+
+    def render(self, expr: Expr) -> str:
+        r"""Write an expression.
+
+        Examples
+        --------
+        >>> Latex().render(Binary("/", Name("S"), Call("sqrt", (Num(2.0, "d_head"),))))
+        '\\frac{S}{\\sqrt{d_{\\mathrm{head}}}}'
+        """
+        return self._at(expr, 0)
+
+    def symbol(self, symbol: str) -> str:
+        r"""Write a symbol: ``W_{Q}``, ``\mu^{(1)}``, ``d_{\mathrm{head}}``."""
+        found = _SYMBOL.fullmatch(symbol)
+        if found is None:
+            return symbol
+        base, sub, sup = found["base"], found["sub"], found["sup"]
+        base = _TEX_GREEK.get(base) or (rf"\mathrm{{{base}}}" if len(base) > 2 else base)
+        if sub:
+            base += rf"_{{\mathrm{{{sub}}}}}" if len(sub) > 1 else f"_{{{sub}}}"
+        return base + (f"^{{{sup}}}" if sup else "")
+
+    def figure(self, f: Figure) -> str:
+        r"""Write a number: ``1.2 \times 10^{-5}``."""
+        digits = f.digits.replace("inf", r"\infty")
+        return digits if f.exponent is None else rf"{digits} \times 10^{{{f.exponent}}}"
+
+    def _at(self, expr: Expr, level: int, first: bool = True) -> str:
+        text, own = self._form(expr)
+        if isinstance(expr, Figure) and expr.negative and not (first and level <= SUM):
+            return f"({text})"
+        return f"({text})" if own < level else text
+
+    def _form(self, expr: Expr) -> tuple[str, int]:
+        match expr:
+            case Figure():
+                return self.figure(expr), PRODUCT if expr.exponent is not None else ATOM
+            case Num(value=value, symbol=symbol):
+                return (self.symbol(symbol), ATOM) if symbol else (f"{value:g}", ATOM)
+            case Name(symbol=symbol):
+                return self.symbol(symbol), POWER if "^" in symbol else ATOM
+            case Dots():
+                return r"\cdots", ATOM
+            case Fold(op="+", terms=terms):
+                parts = [self._at(t, SUM, i == 0) for i, t in enumerate(terms)]
+                return " + ".join(parts), SUM if len(parts) > 1 else _level(terms[0])
+            case Fold(terms=terms):
+                return rf"\max({', '.join(self._at(t, 0) for t in terms)})", ATOM
+            case Over(kind=kind, body=body):
+                word = rf"\{kind}_{{j}} "
+                return word + self._at(body, PRODUCT), PRODUCT
+            case Call(function=function, args=args):
+                return self._call(function, args)
+            case Binary():
+                return self._binary(expr)
+        raise TypeError(type(expr).__name__)
+
+    def _call(self, function: str, args: Sequence[Expr]) -> tuple[str, int]:
+        inside = ", ".join(self._at(a, 0) for a in args)
+        match function:
+            case "at":
+                where = ",".join(self._at(a, 0) for a in args[1:])
+                name = self._at(args[0], 0)
+                return (f"{{{name}}}" if "_" in name else name) + f"_{{{where}}}", ATOM
+            case "transpose":
+                return self._at(args[0], ATOM) + r"^{\top}", POWER
+            case "ratio":
+                return self._binary(Binary("/", *args))
+            case "sqrt":
+                return rf"\sqrt{{{inside}}}", ATOM
+            case "exp":
+                return rf"e^{{{inside}}}", POWER
+            case "max" | "tanh":
+                return rf"\{function}({inside})", ATOM
+        name = function.replace("_", r"\_")
+        return rf"\mathrm{{{name}}}({inside})", ATOM
+
+    def _binary(self, expr: Binary) -> tuple[str, int]:
+        op, left, right = expr.op, expr.left, expr.right
+        if op == "/":
+            if isinstance(left, Fold) and len(left.terms) > _LONG:
+                return f"({self._at(left, 0)}) / {self._at(right, ATOM, False)}", PRODUCT
+            return rf"\frac{{{self._at(left, 0)}}}{{{self._at(right, 0)}}}", ATOM
+        if op == "*" and left == Num(-1.0):
+            return f"-{self._at(right, PRODUCT, False)}", SUM
+        if op == "^":
+            power = f"{right.value:g}" if isinstance(right, Num) else self._at(right, 0)
+            return f"{self._at(left, ATOM, False)}^{{{power}}}", POWER
+        level = _LEVELS[op]
+        b = self._at(right, level + 1 if op == "-" else level, False)
+        return self._at(left, level) + _TEX_SIGNS[op] + b, level
+
+
+def clean(text: str) -> str:
+    r"""Show characters that would steer a terminal as ``\x1b``; keep everything else as typed.
+
+    Examples
+    --------
+    >>> clean("a" + chr(27) + "[2J")
+    'a\\x1b[2J'
+    """
+    return "".join(c if _harmless(c) else c.encode("unicode_escape").decode() for c in text)
+
+
+def _harmless(c: str) -> bool:
+    return unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or c in "\u200d\u200c"
+
+
+def plain_signs(text: str, encoding: str) -> str:
+    """Replace what an encoding cannot show: our own signs first, then a question mark."""
+    out = []
+    for c in text:
+        try:
+            c.encode(encoding)
+        except UnicodeEncodeError:
+            c = PLAIN_SIGNS.get(c, "?")
+        out.append(c)
+    return "".join(out)

@@ -1,0 +1,303 @@
+"""The primitive operations, one card each: shape, value, formula, one cell.
+
+Layers are built of these; a softmax that were one operation could never show its row sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockcalc.expr import (
+    At,
+    Binary,
+    Cell,
+    Expr,
+    Fold,
+    Name,
+    Num,
+    Over,
+    Slot,
+    arrays,
+    call,
+    exp,
+    fill,
+    sqrt,
+)
+
+Array = NDArray[Any]
+Axes = tuple[str, ...]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A matrix without its numbers: ``role`` is data, weight or computed."""
+
+    name: str
+    symbol: str
+    axes: Axes
+    shape: Shape
+    role: str
+
+
+class Op:
+    """What every operation answers. Operands come as one sequence, ``a, b = xs``."""
+
+    blocks = False  # whether minus infinity may stand in its result: a mask
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        """Give the axes and the shape of the result."""
+        raise TypeError(type(self).__name__)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        """Compute the value."""
+        raise TypeError(type(self).__name__)
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        """State the operation on names."""
+        raise TypeError(type(self).__name__)
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        """State the entry at ``at`` of the result, in cells of the operands."""
+        raise TypeError(type(self).__name__)
+
+
+    def magnitude(self, xs: Sequence[Array]) -> float:
+        """Give the largest sum of absolute terms in a cell: what round-off is measured by.
+
+        Zero where the operation adds and subtracts nothing.
+        """
+        return 0.0
+
+
+@dataclass(frozen=True)
+class MatMul(Op):
+    """``a b``, or ``a bᵀ``, plus a bias where a third operand is given.
+
+    ``a`` is ``[..., n, k]`` and ``b`` ``[..., k, m]``; ``transpose_b`` takes ``[..., m, k]``.
+    """
+
+    transpose_b: bool = False
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        a, b = refs[:2]
+        last = -2 if self.transpose_b else -1
+        return (*a.axes[:-1], b.axes[last]), (*a.shape[:-1], b.shape[last])
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        product = xs[0] @ (xs[1].swapaxes(-1, -2) if self.transpose_b else xs[1])
+        return np.asarray(product + xs[2] if len(xs) == 3 else product)
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        right = call("transpose", xs[1]) if self.transpose_b else xs[1]
+        product = Binary("@", xs[0], right)
+        return product + xs[2] if len(xs) == 3 else product
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        *lead, i, j = at
+        a, b = refs[:2]
+        outer = tuple(lead)[len(lead) - (len(b.shape) - 2) :]
+
+        def right(k: int) -> Cell:
+            return Cell(1, (*outer, j, k) if self.transpose_b else (*outer, k, j))
+
+        terms: list[Expr] = [Cell(0, (*lead, i, k)) * right(k) for k in range(a.shape[-1])]
+        if len(refs) == 3:
+            terms.append(Cell(2, (j,)))
+        return Fold("+", tuple(terms))
+
+    def magnitude(self, xs: Sequence[Array]) -> float:
+        return float(np.max(self.forward([np.abs(x) for x in xs])))
+
+
+Placement = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Elementwise(Op):
+    """One function of entries that stand at the same place.
+
+    Parameters
+    ----------
+    body : Expr
+        The function, with slots for its operands. It is the arithmetic of a cell, and
+        on arrays the value.
+    label : str, optional
+        A name for the function in formulas: ``ReLU(U)``.
+    placements : tuple of tuple of int
+        For each operand, which axes of the result its own axes are.
+    """
+
+    body: Expr
+    label: str | None = None
+    placements: tuple[Placement, ...] | None = None
+
+    @classmethod
+    def on(cls, function: Callable[..., Expr], *refs: Ref, label: str | None = None) -> Elementwise:
+        """Build the operation for operands that may lack some axes of the largest."""
+        largest = max(refs, key=lambda r: len(r.shape))
+        body = function(*(Slot(i) for i in range(len(refs))))
+        return cls(body, label, tuple(_place(ref, largest) for ref in refs))
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        largest = max(refs, key=lambda r: len(r.shape))
+        return largest.axes, largest.shape
+
+    def aligned(self, xs: Sequence[Array]) -> list[Array]:
+        """Give each operand the rank of the result, with axes of length 1 where it has none."""
+        if self.placements is None:
+            return list(xs)
+        rank = max(x.ndim for x in xs)
+        out = []
+        for x, placement in zip(xs, self.placements, strict=True):
+            shape = [1] * rank
+            for axis, size in zip(placement, x.shape, strict=True):
+                shape[axis] = size
+            out.append(x.reshape(shape))
+        return out
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        return arrays(self.body, self.aligned(xs))
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return call(self.label, *xs) if self.label else entrywise(fill(self.body, xs))
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        if self.placements is None:
+            return fill(self.body, [Cell(i, at) for i in range(len(refs))])
+        cells = [Cell(i, tuple(at[a] for a in p)) for i, p in enumerate(self.placements)]
+        return fill(self.body, cells)
+
+    def magnitude(self, xs: Sequence[Array]) -> float:
+        adds = isinstance(self.body, Binary) and self.body.op in "+-"
+        return float(sum(np.max(np.abs(x)) for x in xs)) if adds else 0.0
+
+
+def _place(ref: Ref, largest: Ref) -> Placement:
+    """Match the axes of an operand with those of the largest one, by name or by count."""
+    if len(ref.shape) == len(largest.shape):
+        return tuple(range(len(ref.shape)))
+    return tuple(largest.axes.index(axis) for axis in ref.axes)
+
+
+def entrywise(formula: Expr) -> Expr:
+    """Write products of two matrices entry by entry as ⊙, not as a matrix product."""
+    match formula:
+        case Binary(op="*", left=left, right=right) if not _number(left) and not _number(right):
+            return Binary(".", entrywise(left), entrywise(right))
+        case Binary(op=op, left=left, right=right):
+            return Binary(op, entrywise(left), entrywise(right))
+        case _:
+            return formula
+
+
+def _number(e: Expr) -> bool:
+    return isinstance(e, Num)
+
+
+@dataclass(frozen=True)
+class Centered(Elementwise):
+    """Deviations from the mean of the row.
+
+    A row whose numbers are all equal, round-off of four units in the last place aside, has
+    deviations that are exactly 0, as on paper.
+    """
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        out = super().forward(xs)
+        ulps = 4 * np.finfo(out.dtype).eps * np.abs(xs[0]).max(axis=-1, keepdims=True)
+        equal = np.abs(out).max(axis=-1, keepdims=True) <= ulps
+        return np.where(equal, np.zeros_like(out), out)
+
+
+@dataclass(frozen=True)
+class Quotient(Elementwise):
+    """Division in which 0/0 is 0: the last step of a norm and of a softmax."""
+
+    def undefined(self, xs: Sequence[Array]) -> Array:
+        """Tell where the divisor is 0, in the shape of the divisor."""
+        return np.asarray(xs[1] == 0)
+
+
+@dataclass(frozen=True)
+class Reduce(Op):
+    """A sum, a mean or the maximum along the last axis.
+
+    Parameters
+    ----------
+    kind : str
+        ``sum``, ``mean`` or ``max``.
+    each : Expr, optional
+        What is done to each number first, such as a square.
+    less : int
+        A mean divides by n - ``less``.
+    count : str
+        How formulas name the number of terms.
+    """
+
+    kind: str
+    each: Expr = Slot(0)
+    less: int = 0
+    count: str = "n"
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return refs[0].axes[:-1], refs[0].shape[:-1]
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        x = arrays(self.each, xs)
+        if self.kind == "max":
+            return np.asarray(x.max(axis=-1))
+        if self.kind == "sum":
+            return np.asarray(x.sum(axis=-1))
+        mean = x.sum(axis=-1) / (x.shape[-1] - self.less)
+        if self.less:
+            return np.asarray(mean)
+        return np.asarray(np.clip(mean, x.min(axis=-1), x.max(axis=-1)))
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        body = fill(self.each, xs)
+        if self.kind == "mean":
+            n: Expr = Name(self.count)
+            return Over("sum", body) / (n - self.less if self.less else n)
+        return Over(self.kind, body)
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        n = refs[0].shape[-1]
+        terms = tuple(fill(self.each, [Cell(0, (*at, k))]) for k in range(n))
+        if self.kind == "max":
+            return Fold("max", terms)
+        total = Fold("+", terms)
+        return total / (n - self.less) if self.kind == "mean" else total
+
+    def magnitude(self, xs: Sequence[Array]) -> float:
+        x = np.abs(arrays(self.each, xs))
+        return 0.0 if self.kind == "max" else float(np.max(x.sum(axis=-1)))
+
+
+SQUARE = Slot(0) ** 2.0
+
+
+def _activation(label: str, function: Callable[[Expr], Expr]) -> Elementwise:
+    return Elementwise(function(Slot(0)), label)
+
+
+_ROOT_2 = sqrt(2.0)
+_TANH_INNER = 2.0 * sqrt(Num(2.0) / Num(float(np.pi), "pi"))
+
+ACTIVATIONS: dict[str, Elementwise] = {
+    "relu": _activation("ReLU", lambda x: call("max", 0.0, x)),
+    # erfc keeps its digits far below zero, where 1 + erf has none left
+    "gelu": _activation("GELU", lambda x: 0.5 * x * call("erfc", -x / _ROOT_2)),
+    # x / (1 + e^(-2u)) is x (1 + tanh u) / 2, with the digits kept
+    "gelu_tanh": _activation(
+        "GELU_tanh", lambda x: x / (1.0 + exp(-(_TANH_INNER * (x + 0.044715 * x**3.0))))
+    ),
+    "silu": _activation("SiLU", lambda x: x / (1.0 + exp(-x))),
+    "identity": _activation("id", lambda x: x),
+}
+

@@ -1,0 +1,85 @@
+"""Writing files: whole or not at all, and never over another unless told to."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from blockcalc.errors import Fault, Place, WriteError
+from blockcalc.titles import say
+
+
+def write_file(target: str, content: bytes, force: bool = False) -> None:
+    """Write a file whole or not at all.
+
+    Raises
+    ------
+    WriteError
+        The file exists and ``force`` is not given, or it cannot be written.
+    """
+    path = Path(target)
+    if path.is_dir():
+        raise WriteError(Fault(say("write.directory"), Place(target)))
+    if not force and os.path.lexists(path):
+        raise WriteError(Fault(say("write.exists"), Place(target), say("write.exists.hint")))
+    temporary: str | None = None
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=".blockcalc-", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        if force:
+            os.replace(temporary, path)
+        else:
+            _link(temporary, path)
+    except FileExistsError:
+        raise WriteError(Fault(say("write.exists"), Place(target), say("write.exists.hint"))) from None
+    except FileNotFoundError:
+        raise WriteError(Fault(say("write.folder"), Place(target))) from None
+    except OSError as error:
+        message = say("write.failed", problem=error.strerror or str(error))
+        raise WriteError(Fault(message, Place(target))) from None
+    finally:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def _link(temporary: str, path: Path) -> None:
+    """Put the file in place unless the name is taken, also where links are missing."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        if os.path.lexists(path):
+            raise FileExistsError(str(path)) from None
+        os.rename(temporary, path)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_folder(target: str, contents: dict[str, bytes], force: bool = False) -> list[str]:
+    """Write several files into a folder, making it where it is missing.
+
+    Nothing is written if one of them exists and ``force`` is not given.
+    """
+    folder = Path(target)
+    taken = [name for name in contents if os.path.lexists(folder / name)]
+    if taken and not force:
+        place = Place(str(folder / taken[0]))
+        raise WriteError(Fault(say("write.exists"), place, say("write.exists.hint")))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = say("write.failed", problem=error.strerror or str(error))
+        raise WriteError(Fault(message, Place(target))) from None
+    for name, content in contents.items():
+        write_file(str(folder / name), content, force)
+    return [str(folder / name) for name in contents]

@@ -1,0 +1,193 @@
+"""Programs: named equations with axes and shapes, and no numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from blockcalc.errors import Fault, LookupFault
+from blockcalc.ops import Op, Ref
+from blockcalc.titles import say
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """``out = op(inputs)``; operations and operands are symbols here, not numbers."""
+
+    out: Ref
+    op: Op
+    inputs: tuple[Ref, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A run of equations that has a name of its own: an attention, a softmax, a norm.
+
+    Attributes
+    ----------
+    name, kind : str
+        ``norm1`` is of kind ``layer_norm``.
+    settings : dict
+        The conventions in force in it, such as eps.
+    inputs : tuple of Ref
+        What flows into it, weights aside.
+    out : Ref
+        What its name means.
+    first, last : int
+        Its equations are ``equations[first:last]``.
+    """
+
+    name: str
+    kind: str
+    settings: Mapping[str, Any]
+    inputs: tuple[Ref, ...]
+    out: Ref
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """Equations in the order of their working."""
+
+    inputs: tuple[Ref, ...]
+    equations: tuple[Equation, ...]
+    sections: tuple[Section, ...]
+    aliases: Mapping[str, str]
+
+    def refs(self) -> dict[str, Ref]:
+        """Give every name that has a value, inputs first."""
+        known = {ref.name: ref for ref in self.inputs}
+        known.update((eq.out.name, eq.out) for eq in self.equations)
+        return known
+
+    def find(self, name: str) -> str:
+        """Turn a name, an alias or a unique end of one into the recorded name.
+
+        Raises
+        ------
+        LookupFault
+            Nothing ends so, or several steps do.
+        """
+        targets = {known: known for known in self.refs()}
+        targets.update(self.aliases)
+        if name in targets:
+            return targets[name]
+        hits = sorted({t for known, t in targets.items() if known.endswith("." + name)})
+        if len(hits) == 1:
+            return hits[0]
+        if hits:
+            raise LookupFault(Fault(say("step.several", name=name, names=", ".join(hits))))
+        hint = did_you_mean(name, targets) or say("step.list", names=", ".join(self.refs()))
+        raise LookupFault(Fault(say("step.unknown", name=name), hint=hint))
+
+    def section_of(self, index: int) -> Section | None:
+        """Give the innermost section that holds equation number ``index``."""
+        holding = [s for s in self.sections if s.first <= index < s.last]
+        return min(holding, key=lambda s: s.last - s.first, default=None)
+
+    def top_sections(self) -> list[Section]:
+        """Give the sections that lie in no other, in order."""
+        tops: list[Section] = []
+        for section in sorted(self.sections, key=lambda s: (s.first, -s.last)):
+            if not any(t.first <= section.first and section.last <= t.last for t in tops):
+                tops.append(section)
+        return tops
+
+
+def did_you_mean(word: str, known: Mapping[str, Any] | list[str]) -> str | None:
+    """Make a sentence that offers the nearest known word, if one is near."""
+    import difflib  # only where something went wrong
+
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return say("hint.did_you_mean", word=near[0]) if near else None
+
+
+class Misfit(Exception):
+    """A residual cannot add what a layer gave to what went into it."""
+
+    def __init__(self, name: str, x: Ref, y: Ref) -> None:
+        super().__init__(name)
+        self.x, self.y = x, y
+
+
+class Finished(Exception):
+    """The step named by ``stop`` has been written."""
+
+
+@dataclass
+class Builder:
+    """Writes a program; layers are plain functions that take one.
+
+    Parameters
+    ----------
+    shapes : mapping
+        The shape of every given matrix, by its name in the file.
+    stop : str, optional
+        Nothing after the step of this name is written.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    stop: str | None = None
+    inputs: dict[str, Ref] = field(default_factory=dict)
+    equations: list[Equation] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
+    aliases: dict[str, str] = field(default_factory=dict)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a matrix is given."""
+        return name in self.shapes
+
+    def given(self, name: str, symbol: str, axes: tuple[str, ...], role: str = "weight") -> Ref:
+        """Declare a given matrix."""
+        if name not in self.inputs:
+            self.inputs[name] = Ref(name, symbol, axes, self.shapes[name], role)
+        return self.inputs[name]
+
+    def add(
+        self, name: str, symbol: str, op: Op, *inputs: Ref, axes: tuple[str, ...] | None = None
+    ) -> Ref:
+        """Write one equation; ``axes`` renames those that the operation gives."""
+        natural, shape = op.result(inputs)
+        out = Ref(name, symbol, axes or natural, shape, "computed")
+        self.equations.append(Equation(out, op, inputs))
+        if name == self.stop:
+            raise Finished
+        return out
+
+    def alias(self, ref: Ref, *names: str) -> None:
+        """Let names mean a step that is already there, where a copy would be written."""
+        others = [name for name in names if name != ref.name]
+        self.aliases.update((name, ref.name) for name in others)
+        if self.stop in others:
+            raise Finished
+
+    @contextmanager
+    def section(self, name: str, kind: str, *inputs: Ref, **settings: Any) -> Iterator[None]:
+        """Group what is written inside; its last equation is its result."""
+        first = len(self.equations)
+        try:
+            yield
+        finally:
+            last = len(self.equations)
+            if last > first:
+                out = self.equations[-1].out
+                self.sections.append(Section(name, kind, settings, inputs, out, first, last))
+        self.alias(out, name, f"{name}.out")
+
+    def given_section(self, name: str, kind: str, ref: Ref, *inputs: Ref) -> None:
+        """Note a section whose result is given instead of worked."""
+        here = len(self.equations)
+        self.sections.append(Section(name, kind, {"given": True}, inputs, ref, here, here))
+        self.alias(ref, name, f"{name}.out")
+
+    def program(self) -> Program:
+        """Close the book."""
+        return Program(
+            tuple(self.inputs.values()),
+            tuple(self.equations),
+            tuple(self.sections),
+            dict(self.aliases),
+        )

@@ -1,0 +1,110 @@
+"""What a person wrote, checked: plain data, no reader in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from blockcalc.decimals import Rounding
+from blockcalc.errors import Place
+
+EPS = 1e-5
+
+
+@dataclass(frozen=True)
+class NormSpec:
+    """One norm: its place in the file is its name; gamma and beta are there if given."""
+
+    name: str
+    eps: float = EPS
+
+
+@dataclass(frozen=True)
+class AttentionSpec:
+    """The attention of a block.
+
+    ``scale`` is a factor, ``"none"``, or None for 1/√d_head; ``softmax`` is ``plain``,
+    ``shifted``, or None to choose by the scores.
+    """
+
+    name: str
+    scale: float | str | None = None
+    softmax: str | None = None
+
+
+@dataclass(frozen=True)
+class FfnSpec:
+    """The feed-forward part of a block."""
+
+    name: str
+    activation: str = "relu"
+
+
+@dataclass(frozen=True)
+class BlockSpec:
+    """One block: its parts in the order of use."""
+
+    attention: AttentionSpec
+    ffn: FfnSpec | None
+    norm1: NormSpec
+    norm2: NormSpec
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A whole file.
+
+    Attributes
+    ----------
+    order : str
+        ``post`` or ``pre``.
+    arrays : mapping
+        Every given matrix by its path in the file, ``attn.w_q``; float64.
+    expect : mapping
+        A person's own numbers by step; nan where not judged.
+    source : Source or None
+        Where it came from; gives the place of every key.
+    """
+
+    order: str
+    blocks: tuple[BlockSpec, ...]
+    arrays: Mapping[str, NDArray[Any]]
+    tokens: tuple[str, ...]
+    title: str | None = None
+    notes: str | None = None
+    final_norm: NormSpec | None = None
+    stop: str | None = None
+    rounding: Rounding | None = None
+    expect: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    source: Any = None
+
+    def place(self, path: str) -> Place | None:
+        """Give the place in the file of a key such as ``attn.w_q``."""
+        return self.source.place(path) if self.source else None  # type: ignore[no-any-return]
+
+    def with_order(self, order: str) -> Spec:
+        """Give the same numbers in the other order, ``post`` or ``pre``."""
+        return replace(self, order=order)
+
+    def with_eps(self, eps: float) -> Spec:
+        """Give every norm this eps."""
+        blocks = tuple(
+            replace(b, norm1=replace(b.norm1, eps=eps), norm2=replace(b.norm2, eps=eps))
+            for b in self.blocks
+        )
+        final = replace(self.final_norm, eps=eps) if self.final_norm else None
+        return replace(self, blocks=blocks, final_norm=final)
+
+    def with_rounding(self, rounding: Rounding) -> Spec:
+        """Round every step so."""
+        return replace(self, rounding=rounding)
+
+    def with_softmax(self, form: str) -> Spec:
+        """Give every attention this form of softmax."""
+        blocks = tuple(
+            replace(b, attention=replace(b.attention, softmax=form)) for b in self.blocks
+        )
+        return replace(self, blocks=blocks)

@@ -1,0 +1,91 @@
+"""Working a program: the same equations with their numbers, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockcalc.decimals import Rounding
+from blockcalc.errors import Fault, InputError
+from blockcalc.ops import Array
+from blockcalc.program import Equation, Program
+from blockcalc.titles import say
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One equation worked: the values of its operands and of its result."""
+
+    index: int
+    equation: Equation
+    inputs: tuple[Array, ...]
+    value: Array
+
+
+@dataclass(frozen=True)
+class Trace(Mapping[str, Array]):
+    """All values of a run by name; ``trace["scores"]`` finds ``attn.scores``.
+
+    Iterating gives the names of the steps in order.
+    """
+
+    program: Program
+    values: Mapping[str, Array]
+    rounding: Rounding | None = None
+
+    def __getitem__(self, name: str) -> Array:
+        return self.values[self.program.find(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return (eq.out.name for eq in self.program.equations)
+
+    def __len__(self) -> int:
+        return len(self.program.equations)
+
+    def steps(self) -> Iterator[Step]:
+        """Yield the steps in order."""
+        for index, eq in enumerate(self.program.equations):
+            inputs = tuple(self.values[ref.name] for ref in eq.inputs)
+            yield Step(index, eq, inputs, self.values[eq.out.name])
+
+
+def steps(
+    program: Program, arrays: Mapping[str, Array], rounding: Rounding | None = None
+) -> Iterator[Step]:
+    """Work the equations one at a time and yield each as it is done.
+
+    With ``rounding`` every result is rounded before going on; inputs are not.
+    """
+    values = {ref.name: arrays[ref.name] for ref in program.inputs}
+    for index, eq in enumerate(program.equations):
+        inputs = tuple(values[ref.name] for ref in eq.inputs)
+        with np.errstate(all="ignore"):
+            value = eq.op.forward(inputs)
+        if rounding is not None:
+            value = rounding(value)
+        _require_finite(eq, value)
+        values[eq.out.name] = value
+        yield Step(index, eq, inputs, value)
+
+
+def run_program(
+    program: Program, arrays: Mapping[str, Array], rounding: Rounding | None = None
+) -> Trace:
+    """Work a whole program and keep every value."""
+    values = {ref.name: arrays[ref.name] for ref in program.inputs}
+    for step in steps(program, arrays, rounding):
+        values[step.equation.out.name] = step.value
+    return Trace(program, values, rounding)
+
+
+def _require_finite(eq: Equation, value: Array) -> None:
+    """Refuse a result that the numbers cannot hold."""
+    bad = ~np.isfinite(value)
+    if eq.op.blocks:
+        bad &= ~np.isneginf(value)
+    if bad.any():
+        at = "".join(f"[{i}]" for i in np.argwhere(bad)[0])
+        text = say("run.overflow", step=f"{eq.out.name}{at}", dtype=value.dtype.name)
+        raise InputError(Fault(text, hint=say("run.overflow.hint")))

@@ -1,0 +1,271 @@
+"""A LaTeX document: pdflatex sets it, or xelatex where Chinese or Japanese stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import singledispatchmethod
+
+from rich.cells import cell_len
+
+from blockcalc.document import (
+    Closing,
+    Given,
+    Grid,
+    Head,
+    Heading,
+    Line,
+    Operand,
+    Piece,
+    Remark,
+    StepPiece,
+)
+from blockcalc.explain import Depth, explain
+from blockcalc.notation import Latex, Text, clean
+from blockcalc.spec import Spec
+from blockcalc.titles import say
+from blockcalc.trace import Trace
+from blockcalc.views.layout import column_blocks, gap_sentences, shape_text
+
+PAGE = 76  # digits that fit beside each other on a line
+MOST_ROWS = 36  # rows of one array that fit on a page
+LONG_WORD = 24  # a longer word without a space may be broken anywhere
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}", "'": r"\textquotesingle{}", "-": r"{-}",
+    "–": "--", "—": "---", "’": "'", "‘": "`", "“": "``", "”": "''", "…": r"\dots{}",
+    "[": "{[}", "]": "{]}",
+}  # fmt: skip
+_MATHS = {
+    "×": r"\times", "√": r"\surd", "≈": r"\approx", "∞": r"\infty", "→": r"\rightarrow",
+    "←": r"\leftarrow", "±": r"\pm", "≤": r"\leq", "≥": r"\geq", "·": r"\cdot", "⊙": r"\odot",
+    "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\varepsilon",
+    "η": r"\eta", "θ": r"\theta", "λ": r"\lambda", "μ": r"\mu", "π": r"\pi", "ρ": r"\rho",
+    "σ": r"\sigma", "τ": r"\tau", "φ": r"\varphi", "ω": r"\omega", "Σ": r"\Sigma",
+    "Δ": r"\Delta", "Ω": r"\Omega", "²": "^2", "³": "^3", "¹": "^1", "°": r"^{\circ}",
+}  # fmt: skip
+
+PREAMBLE = r"""% !TEX program = {engine}
+% set with: {engine} FILE
+{document_class}
+\usepackage{{amsmath}}
+\usepackage{{textcomp}}
+\usepackage[a4paper,margin=25mm]{{geometry}}
+\setlength{{\parindent}}{{0pt}}
+\relpenalty=0 \binoppenalty=0 % long sums may break at their signs
+\raggedbottom
+\allowdisplaybreaks
+\begin{{document}}
+"""
+_PDFLATEX = r"""\documentclass[11pt]{article}
+\usepackage[T1]{fontenc}
+\usepackage[utf8]{inputenc}
+\usepackage{lmodern}"""
+_XELATEX = r"\documentclass[UTF8,fontset=fandol,zihao=-4]{ctexart}"
+
+
+def latex(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -> bytes:
+    """Write a run as LaTeX; a fragment is what stands inside the document."""
+    body = "\n".join(_Writer().body(explain(spec, trace, depth)))
+    chinese = any(_east_asian(c) for c in body)
+    if fragment:
+        needs = "amsmath, textcomp" + (", ctex (xelatex)" if chinese else "")
+        return f"% needs the packages {needs}\n{body}\n".encode()
+    head = PREAMBLE.format(
+        engine="xelatex" if chinese else "pdflatex",
+        document_class=_XELATEX if chinese else _PDFLATEX,
+    )
+    return f"{head}{body}\n\\end{{document}}\n".encode()
+
+
+def _east_asian(c: str) -> bool:
+    """Tell whether a character is one that the Chinese fonts of TeX hold."""
+    if ord(c) < 0x2E80:
+        return False
+    try:
+        c.encode("gb2312")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def escape(text: str) -> str:
+    r"""Write a text so that LaTeX shows it as typed.
+
+    A character that the fonts of TeX do not hold is named by its number.
+
+    Examples
+    --------
+    >>> print(escape("50% & #1"), escape("W_q"))
+    50\% \& \#1 W\_q
+    """
+    words = []
+    for word in clean(text).split(" "):
+        joint = r"\allowbreak{}" if len(word) > LONG_WORD else ""
+        words.append(joint.join(_character(c) for c in word))
+    return " ".join(words)
+
+
+def _character(c: str) -> str:
+    if c in _ESCAPES:
+        return _ESCAPES[c]
+    if c in _MATHS:
+        return rf"\ensuremath{{{_MATHS[c]}}}"
+    if c < "\x7f" or "\xa1" <= c <= "\u017e" or _east_asian(c):
+        return c
+    return rf"\texttt{{U+{ord(c):04X}}}"
+
+
+class _Writer:
+    """Writes pieces as lines of LaTeX."""
+
+    def __init__(self) -> None:
+        self.alphabet = Latex()
+        self.measure = Text()
+
+    def body(self, pieces: Iterable[Piece]) -> Iterator[str]:
+        """Write all pieces."""
+        for piece in pieces:
+            yield from self.write(piece)
+
+    @singledispatchmethod
+    def write(self, piece: Piece) -> Iterator[str]:
+        """Write one piece."""
+        raise TypeError(type(piece).__name__)
+
+    @write.register
+    def _(self, piece: Head) -> Iterator[str]:
+        yield rf"\section*{{{escape(piece.title)}}}"
+        for line in (piece.notes or "").splitlines():
+            yield escape(line) + r"\par"
+        yield r"\begin{description}\setlength{\itemsep}{0pt}"
+        facts = [*piece.facts[:3], (say("fact.flow"), " → ".join(piece.flow)), *piece.facts[3:]]
+        for name, text in facts:
+            yield rf"\item[{escape(name)}] {escape(text)}"
+        yield r"\end{description}"
+        for hint in piece.hints:
+            yield rf"\emph{{{escape(hint)}}}\par"
+
+    @write.register
+    def _(self, piece: Heading) -> Iterator[str]:
+        name = rf"\quad{{\normalfont\small\texttt{{{escape(piece.name)}}}}}" if piece.name else ""
+        yield rf"\section*{{{escape(piece.title)}{name}}}"
+        if piece.prose:
+            yield escape(piece.prose) + r"\par"
+
+    @write.register
+    def _(self, piece: Given) -> Iterator[str]:
+        for operand, grids in piece.matrices:
+            yield self.operand(operand) + r"\nopagebreak"
+            yield from self.grids(grids)
+
+    @write.register
+    def _(self, piece: StepPiece) -> Iterator[str]:
+        name = rf"\quad{{\normalfont\small\texttt{{{escape(piece.name)}}}}}"
+        yield rf"\subsection*{{{piece.number}\quad {escape(piece.title)}{name}}}"
+        render = self.alphabet.render
+        if piece.operands:
+            yield rf"\[ {render(piece.left)} = {render(piece.formula)} \]"
+            if piece.definition:
+                left, right = piece.definition
+                yield rf"\[ {render(left)} = {render(right)} \]"
+            takes = ", ".join(self.operand(o) for o in piece.operands)
+            yield rf"{{\small\raggedright {escape(say('words.takes'))} {takes}\par}}"
+        if piece.worked:
+            yield rf"{{\small {escape(piece.worked)}:\par}}"
+        if piece.lines:
+            yield r"\begingroup\raggedright"
+            for line in piece.lines:
+                yield rf"\hangindent=3em {self.line(line)}\par"
+            yield r"\endgroup"
+        yield from self.grids(piece.grids)
+        for note in piece.notes:
+            yield rf"\emph{{{escape(note)}}}\par"
+
+    @write.register
+    def _(self, piece: Closing) -> Iterator[str]:
+        yield rf"\section*{{{escape(piece.title)}}}"
+        render = self.alphabet.render
+        yield r"\begin{align*}"
+        rows = [f"{render(left)} &= {render(right)}" for left, right in piece.formulas]
+        yield " \\\\\n".join(rows)
+        yield r"\end{align*}"
+
+    @write.register
+    def _(self, piece: Remark) -> Iterator[str]:
+        yield rf"\emph{{{escape(piece.text)}}}\par"
+
+    def operand(self, operand: Operand) -> str:
+        """Name a matrix: symbol, name, axes and shape."""
+        symbol = self.alphabet.symbol(operand.symbol)
+        return rf"${symbol}$ \texttt{{{escape(operand.name)}}} {escape(shape_text(operand))}"
+
+    def line(self, line: Line) -> str:
+        """Write one worked line; it may break at its signs."""
+        render = self.alphabet.render
+        left, result = render(line.left), render(line.result)
+        if line.middle is None:
+            return f"${left} = {result}$ ({escape(line.words or '')})"
+        signs = {"=": "=", "≈": r"\approx"}
+        middle = render(line.middle).replace(", ", r", \allowbreak ")
+        text = f"${left} {signs[line.relation]} {middle} {signs[line.equals]} {result}$"
+        return text + (f" ({escape(say('words.shortened'))})" if line.shortened else "")
+
+    def grids(self, grids: Sequence[Grid]) -> Iterator[str]:
+        """Write tables, each in blocks that fit the page."""
+        for grid in grids:
+            label = max(min(cell_len(text), LONG_WORD) for text in grid.row_labels)
+            room = PAGE - label - len(grid.symbol) - 4
+            widths = [
+                max(cell_len(head), max(len(self.measure.figure(row[j])) for row in grid.rows)) + 2
+                for j, head in enumerate(grid.column_labels)
+            ]
+            for block in column_blocks(grid, widths, room):
+                for part in _row_blocks(block):
+                    yield from self.block(part)
+            for sentence in gap_sentences(grid):
+                yield rf"\emph{{{escape(sentence)}}}\par"
+
+    def block(self, grid: Grid) -> Iterator[str]:
+        """Write one block as an array."""
+        if grid.caption:
+            yield rf"{{\small {escape(grid.caption)}\par\nopagebreak}}"
+        long = any(cell_len(text) > LONG_WORD for text in grid.row_labels)
+        first = r"p{42mm}" if long else "r"
+        gap = grid.column_gap[0] if grid.column_gap else None
+        columns = "r" * (len(grid.column_labels) + (gap is not None))
+        yield rf"\[ {self.alphabet.symbol(grid.symbol)} = \begin{{array}}{{{first}|{columns}}}"
+        if grid.column_axis in ("key", "query", "token"):
+            heads = [rf"\text{{{escape(text)}}}" for text in grid.column_labels]
+            yield "& " + " & ".join(_with_gap(heads, gap)) + r" \\ \hline"
+        for i, (text, row) in enumerate(zip(grid.row_labels, grid.rows, strict=True)):
+            cells = _with_gap([self.alphabet.figure(f) for f in row], gap)
+            label = (r"\raggedright " if long else r"\text") + f"{{{escape(text)}}}"
+            yield label + " & " + " & ".join(cells) + r" \\"
+            if grid.row_gap and grid.row_gap[0] == i + 1:
+                yield r"\vdots & " + " & ".join([r"\vdots"] * len(cells)) + r" \\"
+        yield r"\end{array} \]"
+
+
+def _with_gap(cells: list[str], gap: int | None) -> list[str]:
+    return cells if gap is None else [*cells[:gap], r"\cdots", *cells[gap:]]
+
+
+def _row_blocks(grid: Grid) -> Iterator[Grid]:
+    """Split a table that is taller than a page, each part saying which rows it holds."""
+    total = len(grid.rows)
+    if total <= MOST_ROWS:
+        yield grid
+        return
+    for start in range(0, total, MOST_ROWS):
+        end = min(start + MOST_ROWS, total)
+        caption = say("grid.rows", first=start + 1, last=end, total=total)
+        yield replace(
+            grid,
+            row_labels=grid.row_labels[start:end],
+            rows=grid.rows[start:end],
+            caption=f"{grid.caption}, {caption}" if grid.caption else caption,
+        )

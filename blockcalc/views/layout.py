@@ -1,0 +1,73 @@
+"""Layout that several views share: blocks of columns, labels for axes and gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from blockcalc.document import Grid, Operand
+from blockcalc.titles import say
+
+
+def shape_text(operand: Operand) -> str:
+    """Write axes and shape: ``[token 3 × d_model 2]``."""
+    pairs = zip(operand.axes, operand.shape, strict=True)
+    return "[" + " × ".join(f"{axis} {n}" for axis, n in pairs) + "]"
+
+
+def column_blocks(grid: Grid, widths: Sequence[int], room: int) -> Iterator[Grid]:
+    """Split a table into blocks of columns that fit, each saying which it holds.
+
+    Parameters
+    ----------
+    grid : Grid
+    widths : sequence of int
+        The width of each column, the space around it included.
+    room : int
+        What there is beside the row labels; one column is given even if it does not fit.
+    """
+    total = len(widths)
+    start = 0
+    while start < total:
+        end, used = start + 1, widths[start]
+        while end < total and used + widths[end] <= room:
+            used += widths[end]
+            end += 1
+        if (start, end) == (0, total):
+            yield grid
+            return
+        caption = say("grid.columns", first=grid.column_labels[start],
+                      last=grid.column_labels[end - 1], total=_total(grid))  # fmt: skip
+        gap = grid.column_gap
+        if gap is not None:
+            inside = start < gap[0] <= end
+            gap = (gap[0] - start, gap[1]) if inside else None
+        yield replace(
+            grid,
+            column_labels=grid.column_labels[start:end],
+            rows=tuple(row[start:end] for row in grid.rows),
+            caption=caption if grid.caption is None else f"{grid.caption}, {caption}",
+            column_gap=gap,
+        )
+        start = end
+
+
+def _total(grid: Grid) -> int:
+    return len(grid.column_labels) + (grid.column_gap[1] if grid.column_gap else 0)
+
+
+def gap_sentences(grid: Grid) -> Iterator[str]:
+    """Say what has been left out of the middle."""
+    if grid.row_gap:
+        yield say("grid.gap.rows", n=grid.row_gap[1], after=grid.row_labels[grid.row_gap[0] - 1])
+    if grid.column_gap:
+        after = grid.column_labels[grid.column_gap[0] - 1]
+        yield say("grid.gap.columns", n=grid.column_gap[1], after=after)
+
+
+def point_aligned(texts: Sequence[str]) -> list[str]:
+    """Pad numbers so that their decimal points stand under each other."""
+    parts = [text.partition(".") for text in texts]
+    left = max((len(a) for a, _, _ in parts), default=0)
+    right = max((len(dot + b) for _, dot, b in parts), default=0)
+    return [a.rjust(left) + (dot + b).ljust(right) for a, dot, b in parts]

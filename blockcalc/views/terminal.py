@@ -1,0 +1,354 @@
+"""The terminal: Rich tables, lines that wrap at their operators, plain when piped."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from functools import singledispatchmethod
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text as RichText
+
+from blockcalc.document import (
+    Closing,
+    Given,
+    Grid,
+    Head,
+    Heading,
+    Line,
+    Operand,
+    Piece,
+    Remark,
+    StepPiece,
+)
+from blockcalc.notation import PLAIN_SIGNS, Text, clean, plain_signs
+from blockcalc.titles import say
+from blockcalc.views.layout import column_blocks, gap_sentences, point_aligned, shape_text
+
+PIPE_WIDTH = 1_000_000
+GIVEN_WIDTH = 100  # given matrices stand side by side up to here
+INDENT = 5
+_STYLES = {
+    "title": "bold",
+    "section": "bold cyan",
+    "number": "bold cyan",
+    "name": "cyan",
+    "quiet": "dim",
+    "note": "yellow",
+    "result": "bold",
+}
+
+
+class _Console(Console):
+    """A console that leaves a closed pipe to the command line."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def make_console(color: str = "auto") -> Console:
+    """Open the terminal: ``color`` is auto, always or never.
+
+    A pipe gets no colour and no line breaks of ours, unless COLUMNS says how wide it is.
+    """
+    environ = os.environ
+    never = color == "never" or (color == "auto" and bool(environ.get("NO_COLOR")))
+    forced = color == "always" or (
+        color == "auto" and not never and environ.get("FORCE_COLOR", "") not in ("", "0")
+    )
+    terminal = sys.stdout.isatty()
+    width = None
+    if not terminal:
+        columns = environ.get("COLUMNS", "")
+        width = int(columns) if columns.isdigit() and int(columns) > 0 else PIPE_WIDTH
+    return _Console(
+        file=sys.stdout,
+        width=width,
+        force_terminal=True if forced else (False if never else None),
+        color_system=None if never else "auto" if not forced else "standard",
+        no_color=True if never else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+    )
+
+
+Part = str | tuple[str, str]
+
+
+class Terminal:
+    """Prints a document piece by piece."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.encoding = console.encoding or "utf-8"
+        signs = "".join(PLAIN_SIGNS)
+        self.plain = plain_signs(signs, self.encoding) != signs
+        self.alphabet = Text(plain=self.plain)
+        self.width = max(console.width, 20)
+
+    def print(self, pieces: Iterable[Piece]) -> None:
+        """Print pieces as they come."""
+        for piece in pieces:
+            self.show(piece)
+
+    # text -------------------------------------------------------------------------------
+
+    def write(self, *parts: Part, indent: int = 0, hang: int = 0) -> None:
+        """Print one paragraph of styled parts, wrapped at spaces with a hanging indent."""
+        out = RichText(" " * indent)
+        used = indent
+        for i, word in enumerate(self.words(parts)):
+            length = sum(cell_len(w) for w, _ in word)
+            if i and used + 1 + length > self.width and used > indent + hang:
+                out.append("\n" + " " * (indent + hang))
+                used = indent + hang
+            elif i:
+                out.append(" ")
+                used += 1
+            for w, style in word:
+                out.append(w, _STYLES.get(style, style))
+            used += length
+        self.console.print(out)
+
+    def words(self, parts: Sequence[Part]) -> list[list[tuple[str, str]]]:
+        """Break styled parts at their spaces."""
+        words: list[list[tuple[str, str]]] = [[]]
+        for part in parts:
+            text, style = (part, "") if isinstance(part, str) else part
+            for i, word in enumerate(self.safe(text).split(" ")):
+                if i:
+                    words.append([])
+                words[-1].append((word, style))
+        return words
+
+    def text(self, parts: Sequence[Part]) -> RichText:
+        """Join styled parts in one line."""
+        out = RichText()
+        for part in parts:
+            text, style = (part, "") if isinstance(part, str) else part
+            out.append(self.safe(text), _STYLES.get(style, style))
+        return out
+
+    def safe(self, text: str) -> str:
+        """Keep a name from steering the terminal, and signs to what it can show."""
+        return plain_signs(clean(text), self.encoding)
+
+    def blank(self) -> None:
+        """Print an empty line."""
+        self.console.print("")
+
+    # pieces -----------------------------------------------------------------------------
+
+    @singledispatchmethod
+    def show(self, piece: Piece) -> None:
+        """Print one piece."""
+        raise TypeError(type(piece).__name__)
+
+    @show.register
+    def _(self, piece: Head) -> None:
+        self.write((piece.title, "title"))
+        for line in (piece.notes or "").splitlines():
+            self.write(line, indent=2)
+        self.blank()
+        facts = [*piece.facts[:3], (say("fact.flow"), " → ".join(piece.flow)), *piece.facts[3:]]
+        width = max(cell_len(name) for name, _ in facts) + 2
+        for name, text in facts:
+            for i, line in enumerate(text.split("; ")):
+                label = name.ljust(width) if i == 0 else " " * width
+                self.write((label, "quiet"), line, indent=2, hang=width)
+        for hint in piece.hints:
+            self.write((hint, "note"), indent=2)
+
+    @show.register
+    def _(self, piece: Heading) -> None:
+        self.blank()
+        rule = "==" if self.plain else "══"
+        name = f"  {piece.name}" if piece.name else ""
+        self.write((f"{rule} {piece.title} {rule}", "section"), (name, "name"))
+        if piece.prose:
+            self.write(piece.prose, indent=3)
+
+    @show.register
+    def _(self, piece: Given) -> None:
+        row: list[tuple[RenderableType, int]] = []
+        used = 0
+        for operand, grids in piece.matrices:
+            label = self.operand(operand)
+            fitted = self.fit(grids[0]) if len(grids) == 1 else []
+            wide = sum(cell_len(p if isinstance(p, str) else p[0]) for p in label)
+            small = len(fitted) == 1 and not list(gap_sentences(grids[0]))
+            width = max(wide, _needed(*fitted[0][1:]) if small else 0) + 4
+            if row and (not small or INDENT + used + width > min(self.width, GIVEN_WIDTH)):
+                self.blank()
+                self.tables(row)
+                row, used = [], 0
+            if small:
+                row.append((Group(self.text(label), self.table(*fitted[0])), width))
+                used += width
+                continue
+            self.blank()
+            self.write(*label, indent=INDENT)
+            for grid in grids:
+                self.grid(grid)
+        if row:
+            self.blank()
+            self.tables(row)
+
+    @show.register
+    def _(self, piece: StepPiece) -> None:
+        self.blank()
+        self.write(
+            (f"{piece.number:>3}", "number"), "  ", (piece.title, "title"), "  ", (piece.name, "name")
+        )
+        if piece.operands:
+            render = self.alphabet.render
+            self.write(
+                (f"{render(piece.left)} = {render(piece.formula)}", "result"), indent=INDENT, hang=4
+            )
+            if piece.definition:
+                name, body = piece.definition
+                self.write(f"{render(name)} = {render(body)}", indent=INDENT, hang=4)
+            takes: list[Part] = [(say("words.takes") + " ", "quiet")]
+            for i, operand in enumerate(piece.operands):
+                takes += [", " if i else "", *self.operand(operand)]
+            self.write(*takes, indent=INDENT, hang=4)
+        if piece.worked:
+            self.write((piece.worked + ":", "quiet"), indent=INDENT)
+        for line in piece.lines:
+            self.line(line)
+        symbol = self.alphabet.symbol(piece.result.symbol)
+        self.write(f"{symbol} ", (shape_text(piece.result), "quiet"), indent=INDENT)
+        for grid in piece.grids:
+            self.grid(grid)
+        for note in piece.notes:
+            self.write((note, "note"), indent=INDENT)
+
+    @show.register
+    def _(self, piece: Closing) -> None:
+        self.show(Heading(piece.title))
+        for left, right in piece.formulas:
+            render = self.alphabet.render
+            self.write(f"{render(left)} = {render(right)}", indent=INDENT, hang=4)
+
+    @show.register
+    def _(self, piece: Remark) -> None:
+        self.blank()
+        self.write((piece.text, "note"))
+
+    def operand(self, operand: Operand) -> list[Part]:
+        """Name a matrix: symbol, name, axes and shape."""
+        symbol = self.alphabet.symbol(operand.symbol)
+        return [symbol + " ", (operand.name, "name"), (f" {shape_text(operand)}", "quiet")]
+
+    def line(self, line: Line) -> None:
+        """Print one worked line."""
+        render = self.alphabet.render
+        left, result = render(line.left), render(line.result)
+        if line.middle is None:
+            self.write(f"{left} = ", (result, "result"), f"  ({line.words})", indent=INDENT + 2, hang=4)
+            return
+        self.write(
+            f"{left} {line.relation} {render(line.middle)} {line.equals} ",
+            (result, "result"),
+            (f"  ({say('words.shortened')})" if line.shortened else "", "quiet"),
+            indent=INDENT + 2,
+            hang=4,
+        )
+
+    # tables -----------------------------------------------------------------------------
+
+    def grid(self, grid: Grid) -> None:
+        """Print the table of a matrix in as many blocks of columns as the width asks for."""
+        for block in self.fit(grid):
+            self.block(*block)
+
+    def fit(self, grid: Grid) -> list[tuple[Grid, list[str], list[str], list[list[str]]]]:
+        """Split a table into blocks of columns that fit the width."""
+        columns = [
+            point_aligned([self.alphabet.figure(row[j]) for row in grid.rows])
+            for j in range(len(grid.column_labels))
+        ]
+        labels = [self.safe(label) for label in grid.row_labels]
+        heads = [self.safe(label) for label in grid.column_labels]
+        widths = [
+            max(cell_len(head), max(map(len, column))) + 2
+            for head, column in zip(heads, columns, strict=True)
+        ]
+        room = self.width - INDENT - max(map(cell_len, labels)) - 4
+        blocks = []
+        start = 0
+        for block in column_blocks(grid, widths, room):
+            end = start + len(block.column_labels)
+            blocks.append((block, labels, heads[start:end], columns[start:end]))
+            start = end
+        return blocks
+
+    def block(
+        self, grid: Grid, labels: list[str], heads: list[str], columns: list[list[str]]
+    ) -> None:
+        """Print one block of columns."""
+        if grid.caption:
+            self.write((grid.caption, "quiet"), indent=INDENT)
+        table = self.table(grid, labels, heads, columns)
+        self.tables([(table, _needed(labels, heads, columns))])
+        for sentence in gap_sentences(grid):
+            self.write((sentence, "note"), indent=INDENT)
+
+    def tables(self, cells: list[tuple[RenderableType, int]]) -> None:
+        """Print what stands side by side, each as wide as it needs."""
+        row = cells[0][0]
+        if len(cells) > 1:
+            beside = Table.grid(padding=(0, 4, 0, 0))
+            beside.add_row(*(cell for cell, _ in cells))
+            row = beside
+        width = max(self.width, INDENT + sum(w for _, w in cells))
+        self.console.print(Padding(row, (0, 0, 0, INDENT), expand=False), soft_wrap=False,
+                           width=width, crop=False, no_wrap=True, overflow="ignore")  # fmt: skip
+
+    def table(
+        self, grid: Grid, labels: list[str], heads: list[str], columns: list[list[str]]
+    ) -> Table:
+        """Make the Rich table of one block of columns."""
+        table = Table(
+            box=box.SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            show_header=bool(grid.column_axis),
+            header_style="dim",
+            border_style="dim",
+        )
+        dots = self.safe(say("grid.gap.mark"))
+        table.add_column("", style="cyan", no_wrap=True)
+        split = grid.column_gap[0] if grid.column_gap else None
+        for j, head in enumerate(heads):
+            table.add_column(RichText(head), justify="right", no_wrap=True)
+            if split == j + 1:
+                table.add_column(dots, no_wrap=True)
+        for i, label in enumerate(labels):
+            cells = [column[i] for column in columns]
+            self.row(table, label, cells, split, dots)
+            if grid.row_gap and grid.row_gap[0] == i + 1:
+                self.row(table, dots, [dots] * len(cells), split, dots)
+        return table
+
+    @staticmethod
+    def row(table: Table, label: str, cells: list[str], split: int | None, dots: str) -> None:
+        """Add one row, with the mark of a gap where columns are left out."""
+        if split is not None:
+            cells = [*cells[:split], dots, *cells[split:]]
+        table.add_row(RichText(label), *(RichText(cell) for cell in cells))
+
+
+def _needed(labels: list[str], heads: list[str], columns: list[list[str]]) -> int:
+    """Give a width at which no cell of a block is cut."""
+    cells = sum(
+        max(cell_len(h), max(map(len, c))) + 2 for h, c in zip(heads, columns, strict=True)
+    )
+    return cells + max(map(cell_len, labels)) + 8
