@@ -203,14 +203,14 @@ def _load(
 ) -> tuple[Spec, Trace]:
     """Read a file with what the command line sets over it, and work it."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from blockcalc import samples
+    from blockcalc import embedded
     from blockcalc.block import run as work
     from blockcalc.reader import load, parse_eps, parse_round, parse_sets
 
     pairs = parse_sets(sets or [], norm.value if norm else None)
     if file == "-" and sys.stdin.isatty():
         print(say("cli.waiting"), file=sys.stderr)
-    spec = load(samples.default() if file is None else file, pairs)
+    spec = load(embedded.default() if file is None else file, pairs)
     if norm is not None:
         spec = spec.with_order(norm.value)
     if eps is not None:
@@ -258,7 +258,8 @@ def run(
     first = next(pieces, None)
     if file is None:
         screen.show(Remark(say("cli.embedded")))
-        screen.blank()
+        if not steps:
+            screen.blank()
     if first is not None:
         screen.show(first)
     screen.print(pieces)
@@ -316,7 +317,7 @@ def samples(
     debug: DebugOpt = False,
 ) -> None:
     """List the samples, or copy them out."""
-    from blockcalc import samples as kept
+    from blockcalc import embedded as kept
 
     if copy is None:
         from blockcalc.reader import read_file

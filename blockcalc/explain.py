@@ -22,7 +22,7 @@ from blockcalc.document import (
 )
 from blockcalc.errors import Fault, UsageError
 from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, fill, walk
-from blockcalc.ops import Elementwise, Quotient, Ref
+from blockcalc.ops import Array, Elementwise, Quotient, Ref
 from blockcalc.program import Program, Section, did_you_mean
 from blockcalc.shown import Shown
 from blockcalc.spec import Spec
@@ -109,7 +109,7 @@ class _Explainer:
             return self.spec.tokens
         return [str(i + 1) for i in range(n)]
 
-    def matrix(self, ref: Ref, magnitude: float = 0.0) -> Shown:
+    def matrix(self, ref: Ref, magnitude: Array | None = None) -> Shown:
         """Give the shown form of a matrix, one for each name."""
         if ref.name not in self.shown:
             value = self.trace.values[ref.name]

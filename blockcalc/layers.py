@@ -84,13 +84,13 @@ def layer_norm(b: Builder, x: Ref, norm: NormSpec, index: str) -> Ref:
                 b.alias(out, name + part)
             return out
 
-        h = write(".normalized", Quotient.on(ratio, centered, std), centered, std)
+        h = write(".normalized", Quotient.on(ratio, centered, std, rowwise=True), centered, std)
         if ".scaled" in parts:
             gamma = b.given(f"{name}.gamma", mark("gamma"), (d,))
-            h = write(".scaled", Elementwise.on(lambda n, g: n * g, h, gamma), h, gamma)
+            h = write(".scaled", Elementwise.on(lambda n, g: n * g, h, gamma, rowwise=True), h, gamma)
         if "" in parts:
             beta = b.given(f"{name}.beta", mark("beta"), (d,))
-            h = write("", Elementwise.on(lambda n, c: n + c, h, beta), h, beta)
+            h = write("", Elementwise.on(lambda n, c: n + c, h, beta, rowwise=True), h, beta)
         return h
 
 

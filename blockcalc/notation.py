@@ -216,7 +216,7 @@ class Latex:
             case "at":
                 where = ",".join(self._at(a, 0) for a in args[1:])
                 name = self._at(args[0], 0)
-                return (f"{{{name}}}" if "_" in name else name) + f"_{{{where}}}", ATOM
+                return (f"{name}[{where}]" if "_" in name else f"{name}_{{{where}}}"), ATOM
             case "transpose":
                 return self._at(args[0], ATOM) + r"^{\top}", POWER
             case "ratio":

@@ -67,12 +67,12 @@ class Op:
         raise TypeError(type(self).__name__)
 
 
-    def magnitude(self, xs: Sequence[Array]) -> float:
-        """Give the largest sum of absolute terms in a cell: what round-off is measured by.
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        """Give the sum of absolute terms of each cell: what its round-off is measured by.
 
-        Zero where the operation adds and subtracts nothing.
+        None where the operation adds and subtracts nothing.
         """
-        return 0.0
+        return None
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class MatMul(Op):
             terms.append(Cell(2, (j,)))
         return Fold("+", tuple(terms))
 
-    def magnitude(self, xs: Sequence[Array]) -> float:
-        return float(np.max(self.forward([np.abs(x) for x in xs])))
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        return self.forward([np.abs(x) for x in xs])
 
 
 Placement = tuple[int, ...]
@@ -131,18 +131,21 @@ class Elementwise(Op):
         A name for the function in formulas: ``ReLU(U)``.
     placements : tuple of tuple of int
         For each operand, which axes of the result its own axes are.
+    rowwise : bool
+        Whether the first operand's round-off is that of its whole row, as in a norm.
     """
 
     body: Expr
     label: str | None = None
     placements: tuple[Placement, ...] | None = None
+    rowwise: bool = False
 
     @classmethod
-    def on(cls, function: Callable[..., Expr], *refs: Ref, label: str | None = None) -> Elementwise:
+    def on(cls, function: Callable[..., Expr], *refs: Ref, rowwise: bool = False) -> Elementwise:
         """Build the operation for operands that may lack some axes of the largest."""
         largest = max(refs, key=lambda r: len(r.shape))
         body = function(*(Slot(i) for i in range(len(refs))))
-        return cls(body, label, tuple(_place(ref, largest) for ref in refs))
+        return cls(body, None, tuple(_place(ref, largest) for ref in refs), rowwise)
 
     def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
         largest = max(refs, key=lambda r: len(r.shape))
@@ -173,9 +176,13 @@ class Elementwise(Op):
         cells = [Cell(i, tuple(at[a] for a in p)) for i, p in enumerate(self.placements)]
         return fill(self.body, cells)
 
-    def magnitude(self, xs: Sequence[Array]) -> float:
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        sizes = [np.abs(x) for x in self.aligned(xs)]
+        if self.rowwise:
+            sizes[0] = np.broadcast_to(sizes[0].max(axis=-1, keepdims=True), sizes[0].shape)
+            return arrays(self.body, sizes)
         adds = isinstance(self.body, Binary) and self.body.op in "+-"
-        return float(sum(np.max(np.abs(x)) for x in xs)) if adds else 0.0
+        return np.asarray(sizes[0] + sizes[1]) if adds and len(sizes) == 2 else None
 
 
 def _place(ref: Ref, largest: Ref) -> Placement:
@@ -274,9 +281,8 @@ class Reduce(Op):
         total = Fold("+", terms)
         return total / (n - self.less) if self.kind == "mean" else total
 
-    def magnitude(self, xs: Sequence[Array]) -> float:
-        x = np.abs(arrays(self.each, xs))
-        return 0.0 if self.kind == "max" else float(np.max(x.sum(axis=-1)))
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        return None if self.kind == "max" else self.forward([np.abs(xs[0])])
 
 
 SQUARE = Slot(0) ** 2.0

@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from blockcalc.decimals import column_places, figure, places_needed, plain_floats
+from blockcalc.decimals import column_places, figure, places_needed
 from blockcalc.document import Grid, Operand
 from blockcalc.expr import At, Figure
 from blockcalc.ops import Ref
 
 MOST_SHOWN = 32
 KEPT_AT_END = 8
-_EPS = float(np.finfo(float).eps)
 
 Labels = Callable[[str, int], Sequence[str]]
 
@@ -36,18 +34,20 @@ class Shown:
         Significant digits of the largest number in a column.
     whole : bool
         Whether long matrices are shown whole.
-    magnitude : float
-        What round-off in it is measured by.
+    magnitude : ndarray, optional
+        What the round-off of each number is measured by.
     """
 
     ref: Ref
     value: NDArray[Any]
     digits: int
     whole: bool = False
-    magnitude: float = 0.0
+    magnitude: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         self._places: dict[At, int] = {}
+        self._double = self.value.dtype == np.float64
+        self._noise = 8 * float(np.finfo(self.value.dtype).eps)
 
     @property
     def operand(self) -> Operand:
@@ -61,20 +61,18 @@ class Shown:
 
     def number(self, at: At) -> float:
         """Give one number as Python's own."""
-        return plain_floats(self.value[at].reshape(1))[0]
+        x = self.value[at]
+        return float(x) if self._double else float(str(x))
 
-    @cached_property
-    def noise(self) -> float:
-        """A number no larger is round-off."""
-        finite = self.value[np.isfinite(self.value)]
-        largest = float(np.max(np.abs(finite), initial=0.0))
-        eps = float(np.finfo(self.value.dtype).eps)
-        signed = largest * 16 * eps if np.any(finite < 0) else 0.0
-        return max(signed, 8 * eps * self.magnitude)
+    def noise(self, at: At) -> float:
+        """Give the size below which the number at a place is round-off."""
+        if self.magnitude is None:
+            return 0.0
+        return self._noise * float(self.magnitude[at])
 
     def figure(self, at: At) -> Figure:
         """Decide the digits of one number, as its table shows it."""
-        return figure(self.number(at), self._places_at(at), self.digits, self.noise)
+        return figure(self.number(at), self._places_at(at), self.digits, self.noise(at))
 
     def operand_figure(self, at: At, extra: int = 0) -> Figure:
         """Decide the digits of one number in a line; ``extra`` more where it needs them.
@@ -85,22 +83,23 @@ class Shown:
         x = self.number(at)
         if not math.isfinite(x):
             return figure(x, 0, self.digits)
-        noise = 0.0 if extra else self.noise
+        noise = 0.0 if extra else self.noise(at)
         needed = 0 if abs(x) <= noise else places_needed(x)
         return figure(x, min(self._places_at(at) + extra, needed), self.digits + extra, noise)
 
     def _places_at(self, at: At) -> int:
-        if self.value.ndim == 1:
-            column: At = () if self.upright else at
-            entries: Any = self.value if self.upright else self.value[at].reshape(1)
+        """Give the decimals that the column of a number shares."""
+        lead, j = at[:-2], at[-1]
+        if self.value.ndim > 1:
+            column: At = (*lead, j)
+            entries = [(*lead, i, j) for i in self._indices(self.value.shape[-2])[0]]
+        elif self.upright:
+            column, entries = (), [(i,) for i in self._indices(self.value.shape[0])[0]]
         else:
-            column = (*at[:-2], at[-1])
-            entries = self.value[(*at[:-2], slice(None), at[-1])]
+            column, entries = at, [at]
         if column not in self._places:
-            rows, _ = self._indices(len(entries))
-            values = plain_floats(entries[rows])
-            quiet = [v for v in values if abs(v) > self.noise]
-            self._places[column] = column_places(quiet, self.digits)
+            loud = [x for e in entries if abs(x := self.number(e)) > self.noise(e)]
+            self._places[column] = column_places(loud, self.digits)
         return self._places[column]
 
     def _indices(self, n: int) -> tuple[list[int], tuple[int, int] | None]:

@@ -236,6 +236,18 @@ def plain_scalar(text: str) -> Any:
     return text
 
 
+# a lone ? in a row of numbers is a blank; to YAML it would begin a key
+_BLANK = re.compile(r"(?<=[\[,\s])\?(?=\s*[,\]])")
+_ROW = re.compile(r"""\[[^\[\]"'#]*\]""")
+
+
+def _blanks(text: str) -> str:
+    """Write the blanks of rows as YAML's null, which is as long."""
+    if "?" not in text:
+        return text
+    return _ROW.sub(lambda row: _BLANK.sub("~", row[0]), text)
+
+
 class _YamlBuilder:
     """Builds plain data from YAML events, within bounds, and notes places if asked."""
 
@@ -250,7 +262,7 @@ class _YamlBuilder:
 
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
-            self.events: Iterator[Any] = yaml.parse(self.source.text, Loader=loader)
+            self.events: Iterator[Any] = yaml.parse(_blanks(self.source.text), Loader=loader)
             next(self.events)
             start = next(self.events)
             if isinstance(start, yaml.StreamEndEvent):

@@ -154,7 +154,7 @@ class _Writer:
         name = rf"\quad{{\normalfont\small\texttt{{{escape(piece.name)}}}}}" if piece.name else ""
         yield rf"\section*{{{escape(piece.title)}{name}}}"
         if piece.prose:
-            yield escape(piece.prose) + r"\par"
+            yield escape(piece.prose) + r"\par\nopagebreak"
 
     @write.register
     def _(self, piece: Given) -> Iterator[str]:
@@ -177,7 +177,7 @@ class _Writer:
         if piece.worked:
             yield rf"{{\small {escape(piece.worked)}:\par}}"
         if piece.lines:
-            yield r"\begingroup\raggedright"
+            yield r"\begingroup\raggedright\lineskiplimit=3pt \lineskip=4pt"
             for line in piece.lines:
                 yield rf"\hangindent=3em {self.line(line)}\par"
             yield r"\endgroup"
