@@ -83,7 +83,7 @@ def _figures(cell: Expr, show: Show, extra: int) -> Expr:
 
 
 def _kept(e: Num) -> bool:
-    """A minus sign stays a sign, and π a letter."""
+    """Tell what keeps its sign or letter: a bare minus, and π."""
     return e.value == -1 or e.symbol == "pi"
 
 
@@ -92,9 +92,8 @@ def _rounded(cell: Expr, number: Number, show: Show, extra: int) -> bool:
     for e in walk(cell):
         if isinstance(e, Cell):
             x, shown = number(e), show(e, extra)
-            if math.isfinite(x):
-                if fraction_of(shown) != fraction_of(exact_figure(x)):
-                    return True
+            if math.isfinite(x) and fraction_of(shown) != fraction_of(exact_figure(x)):
+                return True
     return False
 
 
@@ -214,4 +213,3 @@ def _exact_root(x: Fraction) -> Fraction | None:
         return None
     root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
     return root if root * root == x else None
-

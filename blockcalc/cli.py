@@ -136,7 +136,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=False,
 )
-_command = {"cls": Command, "context_settings": {"help_option_names": ["-h", "--help"]}}
 
 
 class Order(StrEnum):
@@ -199,7 +198,11 @@ def _group(
 
 
 def _load(
-    file: str | None, norm: Order | None, eps: str | None, sets: list[str] | None, rounding: str | None
+    file: str | None,
+    norm: Order | None,
+    eps: str | None,
+    sets: list[str] | None,
+    rounding: str | None,
 ) -> tuple[Spec, Trace]:
     """Read a file with what the command line sets over it, and work it."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -231,7 +234,7 @@ def _depth(
     return Depth(detail.value, digits, not no_prose, whole, patterns)
 
 
-@app.command(help=say("help.run"), **_command)
+@app.command(help=say("help.run"), cls=Command)
 def run(
     file: FileArg = None,
     norm: NormOpt = None,
@@ -249,7 +252,6 @@ def run(
 ) -> None:
     """Show every step in the terminal."""
     spec, trace = _load(file, norm, eps, sets, rounding)
-    from blockcalc.document import Remark
     from blockcalc.explain import explain
     from blockcalc.views.terminal import Terminal, make_console
 
@@ -257,7 +259,7 @@ def run(
     pieces = explain(spec, trace, _depth(detail, digits, no_prose, whole, steps))
     first = next(pieces, None)
     if file is None:
-        screen.show(Remark(say("cli.embedded")))
+        screen.write((say("cli.embedded"), "quiet"))
         if not steps:
             screen.blank()
     if first is not None:
@@ -265,7 +267,7 @@ def run(
     screen.print(pieces)
 
 
-@app.command(help=say("help.export"), **_command)
+@app.command(help=say("help.export"), cls=Command)
 def export(
     file: FileArg = None,
     latex: Annotated[bool, typer.Option("--latex", help=say("help.latex"))] = False,
@@ -308,7 +310,7 @@ def export(
     _note(say("cli.wrote", path=output))
 
 
-@app.command(help=say("help.samples"), **_command)
+@app.command(help=say("help.samples"), cls=Command)
 def samples(
     copy: Annotated[
         str | None, typer.Option("--copy", metavar="DIR", help=say("help.samples.copy"))
@@ -328,11 +330,11 @@ def samples(
         return
     from blockcalc.output import write_folder
 
-    for path in write_folder(copy, {p.name: p.read_bytes() for p in kept.files()}, force):
-        _note(say("cli.wrote", path=path))
+    for written in write_folder(copy, {p.name: p.read_bytes() for p in kept.files()}, force):
+        _note(say("cli.wrote", path=written))
 
 
-@app.command("format", help=say("help.format"), **_command)
+@app.command("format", help=say("help.format"), cls=Command)
 def format_(debug: DebugOpt = False) -> None:
     """Show the page about the input file."""
     from pathlib import Path

@@ -112,7 +112,7 @@ class _Explainer:
     def matrix(self, ref: Ref, magnitude: Array | None = None) -> Shown:
         """Give the shown form of a matrix, one for each name."""
         if ref.name not in self.shown:
-            value = self.trace.values[ref.name]
+            value = self.trace.arrays[ref.name]
             whole = self.depth.whole
             self.shown[ref.name] = Shown(ref, value, self.digits, whole, magnitude)
         return self.shown[ref.name]
@@ -165,7 +165,11 @@ class _Explainer:
         if any(s.settings["width"] == 2 for s in norms):
             hints.append(say("hint.two_features"))
         return Head(
-            spec.title or say("title.none"), spec.notes, flow(self.program), tuple(facts), tuple(hints)
+            spec.title or say("title.none"),
+            spec.notes,
+            flow(self.program),
+            tuple(facts),
+            tuple(hints),
         )
 
     def sizes(self) -> str:
@@ -321,4 +325,3 @@ def plain(x: float) -> str:
     """Write a constant in a sentence: 0.5, 1e-05."""
     shown = constant(x)
     return shown.digits if shown.exponent is None else f"{shown.digits}e{shown.exponent}"
-

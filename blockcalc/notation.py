@@ -258,7 +258,10 @@ def clean(text: str) -> str:
 
 
 def _harmless(c: str) -> bool:
-    return unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") or c in "\u200d\u200c"
+    return (
+        unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+        or c in "\u200d\u200c"
+    )
 
 
 def plain_signs(text: str, encoding: str) -> str:

@@ -66,7 +66,6 @@ class Op:
         """State the entry at ``at`` of the result, in cells of the operands."""
         raise TypeError(type(self).__name__)
 
-
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         """Give the sum of absolute terms of each cell: what its round-off is measured by.
 
@@ -231,6 +230,10 @@ class Quotient(Elementwise):
         return np.asarray(xs[1] == 0)
 
 
+ITSELF = Slot(0)
+SQUARE = Slot(0) ** 2.0
+
+
 @dataclass(frozen=True)
 class Reduce(Op):
     """A sum, a mean or the maximum along the last axis.
@@ -248,7 +251,7 @@ class Reduce(Op):
     """
 
     kind: str
-    each: Expr = Slot(0)
+    each: Expr = ITSELF
     less: int = 0
     count: str = "n"
 
@@ -285,9 +288,6 @@ class Reduce(Op):
         return None if self.kind == "max" else self.forward([np.abs(xs[0])])
 
 
-SQUARE = Slot(0) ** 2.0
-
-
 def _activation(label: str, function: Callable[[Expr], Expr]) -> Elementwise:
     return Elementwise(function(Slot(0)), label)
 
@@ -306,4 +306,3 @@ ACTIVATIONS: dict[str, Elementwise] = {
     "silu": _activation("SiLU", lambda x: x / (1.0 + exp(-x))),
     "identity": _activation("id", lambda x: x),
 }
-

@@ -36,7 +36,9 @@ def write_file(target: str, content: bytes, force: bool = False) -> None:
         else:
             _link(temporary, path)
     except FileExistsError:
-        raise WriteError(Fault(say("write.exists"), Place(target), say("write.exists.hint"))) from None
+        raise WriteError(
+            Fault(say("write.exists"), Place(target), say("write.exists.hint"))
+        ) from None
     except FileNotFoundError:
         raise WriteError(Fault(say("write.folder"), Place(target))) from None
     except OSError as error:

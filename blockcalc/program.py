@@ -114,7 +114,7 @@ class Misfit(Exception):
 
 
 class Finished(Exception):
-    """The step named by ``stop`` has been written."""
+    """The step named by ``stop`` has been written, and something after it was asked for."""
 
 
 @dataclass
@@ -135,6 +135,7 @@ class Builder:
     equations: list[Equation] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
+    stopped: bool = False
 
     def has(self, name: str) -> bool:
         """Tell whether a matrix is given."""
@@ -143,6 +144,8 @@ class Builder:
     def given(self, name: str, symbol: str, axes: tuple[str, ...], role: str = "weight") -> Ref:
         """Declare a given matrix."""
         if name not in self.inputs:
+            if self.stopped:
+                raise Finished
             self.inputs[name] = Ref(name, symbol, axes, self.shapes[name], role)
         return self.inputs[name]
 
@@ -150,19 +153,19 @@ class Builder:
         self, name: str, symbol: str, op: Op, *inputs: Ref, axes: tuple[str, ...] | None = None
     ) -> Ref:
         """Write one equation; ``axes`` renames those that the operation gives."""
+        if self.stopped:
+            raise Finished
         natural, shape = op.result(inputs)
         out = Ref(name, symbol, axes or natural, shape, "computed")
         self.equations.append(Equation(out, op, inputs))
-        if name == self.stop:
-            raise Finished
+        self.stopped = name == self.stop
         return out
 
     def alias(self, ref: Ref, *names: str) -> None:
         """Let names mean a step that is already there, where a copy would be written."""
         others = [name for name in names if name != ref.name]
         self.aliases.update((name, ref.name) for name in others)
-        if self.stop in others:
-            raise Finished
+        self.stopped = self.stopped or self.stop in others
 
     @contextmanager
     def section(self, name: str, kind: str, *inputs: Ref, **settings: Any) -> Iterator[None]:

@@ -31,9 +31,7 @@ _QUOTED = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _COMMA = re.compile(r"[0-9],[0-9]")
 
 
-def load(
-    source: str | FilePath | Mapping[str, Any], sets: Sequence[tuple[str, str]] = ()
-) -> Spec:
+def load(source: str | FilePath | Mapping[str, Any], sets: Sequence[tuple[str, str]] = ()) -> Spec:
     """Read a file, or the same content as a dict, into a checked spec.
 
     Parameters
@@ -56,7 +54,6 @@ def load(
     """
     if isinstance(source, Mapping):
         text = Source("<dict>", "", False, _plain(source))
-        text.overrides[()] = Place("<dict>")
     else:
         text = read_file(str(source))
     for key, value in sets:
@@ -136,18 +133,17 @@ def _set(source: Source, key: str, text: str) -> None:
         return
     holder: Any = source.data
     for part, after in zip(path, (*path[1:], None), strict=True):
-        if isinstance(holder, list):
-            if not isinstance(part, int) or part >= len(holder):
-                raise InputError(Fault(say("set.index", key=key), origin))
-        elif isinstance(part, int):
-            part = str(part)
+        inside = isinstance(holder, list)
+        if inside and not (isinstance(part, int) and part < len(holder)):
+            raise InputError(Fault(say("set.index", key=key), origin))
+        where: Any = part if inside else str(part)
         if after is None:
-            holder[part] = read_value(text)
+            holder[where] = read_value(text)
             break
-        below = holder[part] if isinstance(holder, list) else holder.get(part)
+        below = holder[where] if inside else holder.get(where)
         if not isinstance(below, dict | list):
             below = {"order": below} if part == "norm" and isinstance(below, str) else {}
-            holder[part] = below
+            holder[where] = below
         holder = below
     source.overrides[path] = origin
 
@@ -199,7 +195,9 @@ class Checker:
             program = build(spec)
         except KeyError as missing:
             key = str(missing.args[0])
-            self.fault(tuple(key.split(".")), say("key.required", key=key), say("key.required.stop"))
+            self.fault(
+                tuple(key.split(".")), say("key.required", key=key), say("key.required.stop")
+            )
             return
         except Misfit as misfit:
             self.misfit(misfit.x, misfit.y)
@@ -320,7 +318,9 @@ class Checker:
             return None
         if not all(deep):
             index = deep.index(False)
-            self.fault((*path, index), say("array.mixed", row=index + 1, what=kind_of(value[index])))
+            self.fault(
+                (*path, index), say("array.mixed", row=index + 1, what=kind_of(value[index]))
+            )
             return None
         inner = tuple(r - 1 for r in ranks if r > 1)
         if not inner:

@@ -65,10 +65,10 @@ def check_shapes(faults: Faults, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Check the whole chain, x to the last norm; one fault for each matrix that breaks it."""
     chain = Chain(faults, arrays)
     d_model = chain.size("x", -1, "d_model")
-    if d_model and "attn.w_q" in arrays and arrays["attn.w_q"].shape[0] != d_model.n:
-        if arrays["x"].shape[0] == arrays["attn.w_q"].shape[0]:
-            chain.fits("attn.w_q", -2, d_model, say("shape.x_transposed"))
-            return
+    first = arrays.get("attn.w_q")
+    if d_model and first is not None and d_model.n != len(first) == arrays["x"].shape[-2]:
+        chain.fits("attn.w_q", -2, d_model, say("shape.x_transposed"))
+        return
     _attention(chain, "attn", d_model)
     _ffn(chain, "ffn", d_model)
     for norm in ("norm1", "norm2", "final_norm"):

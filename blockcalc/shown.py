@@ -134,7 +134,8 @@ class Shown:
         column_labels = labels(axes[1], shape[1])
         return Grid(
             self.ref.symbol,
-            *axes,
+            axes[0],
+            axes[1],
             tuple(row_labels[i] for i in rows),
             tuple(column_labels[j] for j in columns),
             tuple(tuple(self.figure(at(i, j)) for j in columns) for i in rows),

@@ -39,6 +39,8 @@ class Source:
         """Give the place of the value at a path; of its nearest holder if it has none."""
         at: Path = tuple(path.split(".")) if isinstance(path, str) else path
         parts: Path = tuple(int(p) if isinstance(p, str) and p.isdigit() else p for p in at)
+        if not self.text:
+            return Place(".".join(map(str, parts)) or self.name)
         while parts:
             if parts in self.overrides:
                 return self.overrides[parts]
@@ -69,9 +71,7 @@ class Source:
 def decode(raw: bytes, name: str) -> str:
     """Turn bytes into text: UTF-8, or UTF-16 and UTF-8 by their byte order mark."""
     if len(raw) > MAX_BYTES:
-        raise InputError(
-            Fault(say("file.too_large", size=len(raw), limit=MAX_BYTES), Place(name))
-        )
+        raise InputError(Fault(say("file.too_large", size=len(raw), limit=MAX_BYTES), Place(name)))
     encoding = "utf-8-sig"
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
@@ -293,7 +293,7 @@ class _YamlBuilder:
         problem = str(getattr(error, "problem", error))
         return self.source.fail(say("yaml.syntax", problem=problem), line, column)
 
-    def fail(self, key: str, event: Any, **fields: Any) -> InputError:
+    def fail(self, key: str, event: Any, /, **fields: Any) -> InputError:
         mark = event.start_mark
         return self.source.fail(say(key, **fields), mark.line, mark.column)
 

@@ -83,7 +83,7 @@ class Spec:
 
     def place(self, path: str) -> Place | None:
         """Give the place in the file of a key such as ``attn.w_q``."""
-        return self.source.place(path) if self.source else None  # type: ignore[no-any-return]
+        return self.source.place(path) if self.source else None
 
     def with_order(self, order: str) -> Spec:
         """Give the same numbers in the other order, ``post`` or ``pre``."""

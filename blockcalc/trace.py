@@ -9,7 +9,7 @@ import numpy as np
 
 from blockcalc.decimals import Rounding
 from blockcalc.errors import Fault, InputError
-from blockcalc.ops import Array
+from blockcalc.ops import Array, Quotient
 from blockcalc.program import Equation, Program
 from blockcalc.titles import say
 
@@ -32,11 +32,11 @@ class Trace(Mapping[str, Array]):
     """
 
     program: Program
-    values: Mapping[str, Array]
+    arrays: Mapping[str, Array]
     rounding: Rounding | None = None
 
     def __getitem__(self, name: str) -> Array:
-        return self.values[self.program.find(name)]
+        return self.arrays[self.program.find(name)]
 
     def __iter__(self) -> Iterator[str]:
         return (eq.out.name for eq in self.program.equations)
@@ -47,8 +47,8 @@ class Trace(Mapping[str, Array]):
     def steps(self) -> Iterator[Step]:
         """Yield the steps in order."""
         for index, eq in enumerate(self.program.equations):
-            inputs = tuple(self.values[ref.name] for ref in eq.inputs)
-            yield Step(index, eq, inputs, self.values[eq.out.name])
+            inputs = tuple(self.arrays[ref.name] for ref in eq.inputs)
+            yield Step(index, eq, inputs, self.arrays[eq.out.name])
 
 
 def steps(
@@ -65,7 +65,7 @@ def steps(
             value = eq.op.forward(inputs)
         if rounding is not None:
             value = rounding(value)
-        _require_finite(eq, value)
+        _require_finite(eq, inputs, value)
         values[eq.out.name] = value
         yield Step(index, eq, inputs, value)
 
@@ -80,12 +80,14 @@ def run_program(
     return Trace(program, values, rounding)
 
 
-def _require_finite(eq: Equation, value: Array) -> None:
+def _require_finite(eq: Equation, inputs: tuple[Array, ...], value: Array) -> None:
     """Refuse a result that the numbers cannot hold."""
     bad = ~np.isfinite(value)
     if eq.op.blocks:
         bad &= ~np.isneginf(value)
     if bad.any():
         at = "".join(f"[{i}]" for i in np.argwhere(bad)[0])
-        text = say("run.overflow", step=f"{eq.out.name}{at}", dtype=value.dtype.name)
-        raise InputError(Fault(text, hint=say("run.overflow.hint")))
+        zero = isinstance(eq.op, Quotient) and bool(eq.op.undefined(inputs).any())
+        key = "run.zero" if zero else "run.overflow"
+        text = say(key, step=f"{eq.out.name}{at}", dtype=value.dtype.name)
+        raise InputError(Fault(text, hint=say(f"{key}.hint")))

@@ -46,7 +46,11 @@ def text(done: subprocess.CompletedProcess[bytes]) -> str:
 def sample_specs() -> list[Spec]:
     """Every sample in both orders."""
     specs = [blockcalc.load(path) for path in SAMPLES]
-    return [s for spec in specs for s in (spec, spec.with_order("pre" if spec.order == "post" else "post"))]
+    return [
+        s
+        for spec in specs
+        for s in (spec, spec.with_order("pre" if spec.order == "post" else "post"))
+    ]
 
 
 def every_line(spec: Spec, **depth: Any) -> list[Any]:
@@ -87,7 +91,11 @@ def random_data(draw: st.DrawFn) -> dict[str, Any]:
     form = draw(st.sampled_from([None, "plain", "shifted"]))
     if form:
         attn["softmax"] = form
-    data: dict[str, Any] = {"x": m(t, d), "attn": attn, "norm": draw(st.sampled_from(["pre", "post"]))}
+    data: dict[str, Any] = {
+        "x": m(t, d),
+        "attn": attn,
+        "norm": draw(st.sampled_from(["pre", "post"])),
+    }
     if draw(st.booleans()) or draw(st.booleans()):
         ffn: dict[str, Any] = {"w_1": m(d, f), "w_2": m(f, d)}
         ffn["activation"] = draw(st.sampled_from(sorted(ACTIVATIONS)))

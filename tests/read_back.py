@@ -14,7 +14,9 @@ _RELATIONS = re.compile(r" (=|≈|~=|\\approx) ")
 
 def from_text(side: str) -> str:
     """Turn the arithmetic of the text alphabets into Python's."""
-    side = re.sub(r"([0-9.]+)×10([⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)", lambda m: f"({m[1]}*10**{m[2].translate(_RAISED)})", side)
+    side = re.sub(
+        r"([0-9.]+)×10([⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)", lambda m: f"({m[1]}*10**{m[2].translate(_RAISED)})", side
+    )
     side = re.sub(r"√([0-9.]+)", r"sqrt(\1)", side).replace("√", "sqrt")
     side = re.sub(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda m: "**" + m[1].translate(_RAISED), side)
     return side.replace("×", "*").replace("π", "pi").replace("∞", "inf").replace("^", "**")
@@ -36,9 +38,15 @@ def from_latex(side: str) -> str:
         top, after = _group(side, at + 5)
         bottom, end = _group(side, after)
         side = f"{side[:at]}(({top})/({bottom})){side[end:]}"
-    side = re.sub(r"\\mathrm\{([a-z]+)\}", r"\1", side).replace(r"\max", "max").replace(r"\tanh", "tanh")
+    side = (
+        re.sub(r"\\mathrm\{([a-z]+)\}", r"\1", side)
+        .replace(r"\max", "max")
+        .replace(r"\tanh", "tanh")
+    )
     side = re.sub(r"\^\{(-?[0-9]+)\}", r"**\1", side)
-    return re.sub(r"([0-9.]+) \\times 10\*\*(-?[0-9]+)", r"(\1*10**\2)", side).replace(r"\times", "*")
+    return re.sub(r"([0-9.]+) \\times 10\*\*(-?[0-9]+)", r"(\1*10**\2)", side).replace(
+        r"\times", "*"
+    )
 
 
 def _braced(side: str, name: str, function: str) -> str:
@@ -57,7 +65,7 @@ def _group(side: str, at: int) -> tuple[str, int]:
     raise AssertionError(side)
 
 
-def value(text: str) -> Fraction | float:
+def value(text: str) -> Any:
     """Work an expression: a fraction where every part is one."""
     tree = ast.parse(text.strip(), mode="eval").body
     return _value(tree, text.strip())

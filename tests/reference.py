@@ -45,7 +45,7 @@ def ffn(x: Any, f: dict[str, Any]) -> Any:
 def block(data: dict[str, Any]) -> Any:
     """A whole block from the content of a file."""
     x = np.array(data["x"], dtype=float)
-    parts = [(attention, data["attn"], data.get("norm1", {}))]
+    parts: list[Any] = [(attention, data["attn"], data.get("norm1", {}))]
     if "ffn" in data:
         parts.append((ffn, data["ffn"], data.get("norm2", {})))
     for layer, weights, n in parts:

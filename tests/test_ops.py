@@ -45,7 +45,7 @@ def _operands(eq: Equation, dtype: str = "float64") -> list[np.ndarray]:
 
 def _magnitude(expr: Expr, xs: list[np.ndarray]) -> float:
     value = evaluate(expr, lambda e: abs(float(xs[e.operand][e.at])) if isinstance(e, Cell) else 1)
-    return max(1.0, abs(value)) * sum(x.size for x in xs)
+    return float(max(1.0, abs(value)) * sum(x.size for x in xs))
 
 
 @pytest.mark.parametrize("eq", EVERY, ids=lambda eq: f"{type(eq.op).__name__}-{eq.out.name}")
@@ -104,7 +104,9 @@ def test_an_operation_must_answer_for_itself() -> None:
         ("silu", [2, -800, 0], [5.2847824679 / 3, 0, 0]),
     ],
 )
-def test_activations_have_their_published_values(name: str, x: list[float], value: list[float]) -> None:
+def test_activations_have_their_published_values(
+    name: str, x: list[float], value: list[float]
+) -> None:
     out = ACTIVATIONS[name].forward([np.array(x, dtype=float)])
     np.testing.assert_allclose(out, value, rtol=1e-8, atol=1e-10)
 

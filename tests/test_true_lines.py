@@ -51,9 +51,15 @@ def test_lines_of_any_block(data: dict[str, Any], digits: int) -> None:
 
 
 @settings(max_examples=30)
-@given(data=random_data(), kind=st.sampled_from(["decimals", "significant"]), digits=st.integers(2, 5))
+@given(
+    data=random_data(), kind=st.sampled_from(["decimals", "significant"]), digits=st.integers(2, 5)
+)
 def test_lines_of_any_rounded_block(data: dict[str, Any], kind: str, digits: int) -> None:
-    assert _all_true(blockcalc.load({**data, "round": {kind: digits}})) > 0
+    try:
+        assert _all_true(blockcalc.load({**data, "round": {kind: digits}})) > 0
+    except blockcalc.BlockcalcError as error:
+        if "rounded to 0" not in str(error):
+            raise
 
 
 @pytest.mark.parametrize(

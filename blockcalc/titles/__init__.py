@@ -5,7 +5,7 @@ from __future__ import annotations
 from blockcalc.titles.en import TEXTS
 
 
-def say(key: str, **fields: object) -> str:
+def say(key: str, /, **fields: object) -> str:
     """Give the text of a key with its fields filled in.
 
     Examples

@@ -95,6 +95,8 @@ TEXTS: dict[str, str] = {
     # running
     "run.overflow": "{step} is too large for {dtype}",
     "run.overflow.hint": "scale x or the weights down",
+    "run.zero": "{step} divides by a number that has been rounded to 0",
+    "run.zero.hint": "round to more digits, or to significant figures",
     # files
     "file.too_large": "the file has {size} bytes; {limit} is the most",
     "file.encoding": "this is not {encoding} text",

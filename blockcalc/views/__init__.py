@@ -28,7 +28,9 @@ class Format:
     def export(self, spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -> bytes:
         """Write a run in this format; ``fragment`` is the body without what goes around it."""
         module, _, name = self.function.partition(":")
-        made = getattr(import_module(f"blockcalc.views.{module}"), name)(spec, trace, depth, fragment)
+        made = getattr(import_module(f"blockcalc.views.{module}"), name)(
+            spec, trace, depth, fragment
+        )
         assert isinstance(made, bytes)
         return made
 

@@ -63,7 +63,7 @@ def json_bytes(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -
                 "formula": f"{text.render(piece.left)} = {text.render(piece.formula)}",
                 "latex": f"{latex.render(piece.left)} = {latex.render(piece.formula)}",
                 "inputs": [ref.name for ref in eq.inputs],
-                **_entry(eq.out, trace.values[piece.name]),
+                **_entry(eq.out, trace.arrays[piece.name]),
                 "notes": list(piece.notes),
             }
     rounding = trace.rounding
@@ -78,7 +78,7 @@ def json_bytes(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -
         "sections": [
             {"name": s.name, "kind": s.kind, "out": s.out.name, **s.settings} for s in sections
         ],
-        "inputs": {r.name: _entry(r, trace.values[r.name]) for r in trace.program.inputs},
+        "inputs": {r.name: _entry(r, trace.arrays[r.name]) for r in trace.program.inputs},
         "steps": steps,
         "aliases": dict(trace.program.aliases),
     }
@@ -92,10 +92,10 @@ def npz_bytes(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) ->
     """
     from blockcalc.explain import chosen_steps
 
-    chosen = set(trace.values)
+    chosen = set(trace.arrays)
     if depth.patterns:
         chosen = chosen_steps(trace.program, depth.patterns)
-    arrays = {name: value for name, value in trace.values.items() if name in chosen}
+    arrays = {name: value for name, value in trace.arrays.items() if name in chosen}
     pairs = list(trace.program.aliases.items())
     arrays["aliases"] = np.array(pairs, dtype=np.str_).reshape(len(pairs), 2)
     target = io.BytesIO()

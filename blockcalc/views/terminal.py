@@ -10,7 +10,6 @@ from functools import singledispatchmethod
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text as RichText
 
@@ -69,7 +68,7 @@ def make_console(color: str = "auto") -> Console:
     return _Console(
         file=sys.stdout,
         width=width,
-        force_terminal=True if forced else (False if never else None),
+        force_terminal=forced or (terminal and not never),
         color_system=None if never else "auto" if not forced else "standard",
         no_color=True if never else None,
         highlight=False,
@@ -92,6 +91,7 @@ class Terminal:
         self.plain = plain_signs(signs, self.encoding) != signs
         self.alphabet = Text(plain=self.plain)
         self.width = max(console.width, 20)
+        console.width = PIPE_WIDTH  # lines are broken here, not by Rich, which would cut numbers
 
     def print(self, pieces: Iterable[Piece]) -> None:
         """Print pieces as they come."""
@@ -104,17 +104,20 @@ class Terminal:
         """Print one paragraph of styled parts, wrapped at spaces with a hanging indent."""
         out = RichText(" " * indent)
         used = indent
+        last = ""
         for i, word in enumerate(self.words(parts)):
             length = sum(cell_len(w) for w, _ in word)
             if i and used + 1 + length > self.width and used > indent + hang:
                 out.append("\n" + " " * (indent + hang))
                 used = indent + hang
             elif i:
-                out.append(" ")
+                same = word[0][1] == last
+                out.append(" ", _STYLES.get(last, last) if same else "")
                 used += 1
             for w, style in word:
                 out.append(w, _STYLES.get(style, style))
             used += length
+            last = word[-1][1]
         self.console.print(out)
 
     def words(self, parts: Sequence[Part]) -> list[list[tuple[str, str]]]:
@@ -177,26 +180,30 @@ class Terminal:
 
     @show.register
     def _(self, piece: Given) -> None:
-        row: list[tuple[RenderableType, int]] = []
-        used = 0
+        row: list[RenderableType] = []
+        used = INDENT
         for operand, grids in piece.matrices:
             label = self.operand(operand)
-            fitted = self.fit(grids[0]) if len(grids) == 1 else []
-            wide = sum(cell_len(p if isinstance(p, str) else p[0]) for p in label)
-            small = len(fitted) == 1 and not list(gap_sentences(grids[0]))
-            width = max(wide, _needed(*fitted[0][1:]) if small else 0) + 4
-            if row and (not small or INDENT + used + width > min(self.width, GIVEN_WIDTH)):
+            blocks = [block for grid in grids for block in self.fit(grid)]
+            if len(blocks) > 1 or any(list(gap_sentences(grid)) for grid in grids):
+                self.beside(row)
+                row, used = [], INDENT
                 self.blank()
-                self.tables(row)
-                row, used = [], 0
-            if small:
-                row.append((Group(self.text(label), self.table(*fitted[0])), width))
-                used += width
+                self.write(*label, indent=INDENT)
+                for grid in grids:
+                    self.grid(grid)
                 continue
-            self.blank()
-            self.write(*label, indent=INDENT)
-            for grid in grids:
-                self.grid(grid)
+            cell = Group(self.text(label), self.table(*blocks[0]))
+            width = self.measured(cell) + 4
+            if row and used + width > min(self.width, GIVEN_WIDTH):
+                self.beside(row)
+                row, used = [], INDENT
+            row.append(cell)
+            used += width
+        self.beside(row)
+
+    def beside(self, row: list[RenderableType]) -> None:
+        """Print small matrices side by side."""
         if row:
             self.blank()
             self.tables(row)
@@ -205,7 +212,11 @@ class Terminal:
     def _(self, piece: StepPiece) -> None:
         self.blank()
         self.write(
-            (f"{piece.number:>3}", "number"), "  ", (piece.title, "title"), "  ", (piece.name, "name")
+            (f"{piece.number:>3}", "number"),
+            "  ",
+            (piece.title, "title"),
+            "  ",
+            (piece.name, "name"),
         )
         if piece.operands:
             render = self.alphabet.render
@@ -252,7 +263,9 @@ class Terminal:
         render = self.alphabet.render
         left, result = render(line.left), render(line.result)
         if line.middle is None:
-            self.write(f"{left} = ", (result, "result"), f"  ({line.words})", indent=INDENT + 2, hang=4)
+            self.write(
+                f"{left} = ", (result, "result"), f"  ({line.words})", indent=INDENT + 2, hang=4
+            )
             return
         self.write(
             f"{left} {line.relation} {render(line.middle)} {line.equals} ",
@@ -278,7 +291,7 @@ class Terminal:
         labels = [self.safe(label) for label in grid.row_labels]
         heads = [self.safe(label) for label in grid.column_labels]
         widths = [
-            max(cell_len(head), max(map(len, column))) + 2
+            max(cell_len(head), max(map(len, column))) + 3
             for head, column in zip(heads, columns, strict=True)
         ]
         room = self.width - INDENT - max(map(cell_len, labels)) - 4
@@ -297,20 +310,26 @@ class Terminal:
         if grid.caption:
             self.write((grid.caption, "quiet"), indent=INDENT)
         table = self.table(grid, labels, heads, columns)
-        self.tables([(table, _needed(labels, heads, columns))])
+        self.tables([table])
         for sentence in gap_sentences(grid):
             self.write((sentence, "note"), indent=INDENT)
 
-    def tables(self, cells: list[tuple[RenderableType, int]]) -> None:
-        """Print what stands side by side, each as wide as it needs."""
-        row = cells[0][0]
+    def tables(self, cells: list[RenderableType]) -> None:
+        """Print what stands side by side, as wide as it needs."""
+        row = cells[0]
         if len(cells) > 1:
             beside = Table.grid(padding=(0, 4, 0, 0))
-            beside.add_row(*(cell for cell, _ in cells))
+            beside.add_row(*cells)
             row = beside
-        width = max(self.width, INDENT + sum(w for _, w in cells))
-        self.console.print(Padding(row, (0, 0, 0, INDENT), expand=False), soft_wrap=False,
-                           width=width, crop=False, no_wrap=True, overflow="ignore")  # fmt: skip
+        with self.console.capture() as captured:
+            self.console.print(row, soft_wrap=False, crop=False, no_wrap=True,
+                               width=self.measured(row))  # fmt: skip
+        for line in captured.get().splitlines():
+            self.console.file.write(" " * INDENT + line.rstrip() + "\n")
+
+    def measured(self, renderable: RenderableType) -> int:
+        """Give the width that something needs."""
+        return self.console.measure(renderable).maximum
 
     def table(
         self, grid: Grid, labels: list[str], heads: list[str], columns: list[list[str]]
@@ -327,12 +346,15 @@ class Terminal:
         dots = self.safe(say("grid.gap.mark"))
         table.add_column("", style="cyan", no_wrap=True)
         split = grid.column_gap[0] if grid.column_gap else None
-        for j, head in enumerate(heads):
-            table.add_column(RichText(head), justify="right", no_wrap=True)
+        padded = []
+        for j, (head, column) in enumerate(zip(heads, columns, strict=True)):
+            width = max(cell_len(head), len(column[0]))
+            padded.append([cell.rjust(width) for cell in column])
+            table.add_column(RichText(" " * (width - cell_len(head)) + head), no_wrap=True)
             if split == j + 1:
                 table.add_column(dots, no_wrap=True)
         for i, label in enumerate(labels):
-            cells = [column[i] for column in columns]
+            cells = [column[i] for column in padded]
             self.row(table, label, cells, split, dots)
             if grid.row_gap and grid.row_gap[0] == i + 1:
                 self.row(table, dots, [dots] * len(cells), split, dots)
@@ -344,11 +366,3 @@ class Terminal:
         if split is not None:
             cells = [*cells[:split], dots, *cells[split:]]
         table.add_row(RichText(label), *(RichText(cell) for cell in cells))
-
-
-def _needed(labels: list[str], heads: list[str], columns: list[list[str]]) -> int:
-    """Give a width at which no cell of a block is cut."""
-    cells = sum(
-        max(cell_len(h), max(map(len, c))) + 2 for h, c in zip(heads, columns, strict=True)
-    )
-    return cells + max(map(cell_len, labels)) + 8

@@ -1,0 +1,130 @@
+"""An independent block agrees, and a trace replays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+import blockcalc
+from blockcalc.block import build
+from blockcalc.spec import Spec
+from tests.helpers import random_data, sample_specs
+from tests.reference import block
+
+
+@settings(max_examples=150)
+@given(data=random_data())
+def test_any_block_agrees_with_the_reference(data: dict[str, Any]) -> None:
+    trace = blockcalc.run(blockcalc.load(data))
+    want = block(data)
+    np.testing.assert_allclose(
+        trace["out"], want, rtol=1e-9, atol=1e-9 * max(1, np.abs(want).max())
+    )
+
+
+@settings(max_examples=60)
+@given(data=random_data())
+def test_float32_is_near_and_never_nan(data: dict[str, Any]) -> None:
+    trace = blockcalc.run(blockcalc.load(data), dtype="float32")
+    assert all(trace[name].dtype == np.float32 for name in trace)
+    assert all(np.isfinite(trace[name]).all() for name in trace)
+
+
+def _replay(spec: Spec) -> None:
+    trace = blockcalc.run(spec)
+    names = [eq.out.name for eq in trace.program.equations]
+    assert len(set(names)) == len(names)
+    assert not set(names) & {ref.name for ref in trace.program.inputs}
+    for step in trace.steps():
+        again = step.equation.op.forward(step.inputs)
+        if spec.rounding:
+            again = spec.rounding(again)
+        np.testing.assert_array_equal(again, step.value)
+
+
+@pytest.mark.parametrize("spec", sample_specs(), ids=lambda s: f"{s.title[:18]}-{s.order}")
+def test_every_step_replays(spec: Spec) -> None:
+    _replay(spec)
+
+
+@settings(max_examples=40)
+@given(data=random_data())
+def test_any_trace_replays(data: dict[str, Any]) -> None:
+    try:
+        _replay(blockcalc.load({**data, "round": {"decimals": 2}}))
+    except blockcalc.BlockcalcError as error:
+        if "rounded to 0" not in str(error):
+            raise
+
+
+@settings(max_examples=40)
+@given(data=random_data())
+def test_stopping_anywhere_gives_the_same_numbers(data: dict[str, Any]) -> None:
+    full = blockcalc.run(blockcalc.load({**data, "attn": {**data["attn"], "softmax": "plain"}}))
+    assume("attn.weights.max" not in list(full))
+    for name in [*full, *full.program.aliases]:
+        part = {**data, "stop": name, "attn": {**data["attn"], "softmax": "plain"}}
+        if name in full.program.aliases and full.program.aliases[name] not in list(full):
+            continue
+        trace = blockcalc.run(blockcalc.load(part))
+        assert list(trace)[-1] == full.program.find(name)
+        np.testing.assert_array_equal(trace[name], full[name])
+
+
+def test_tokens_permuted_permute_the_output() -> None:
+    data: dict[str, Any] = {
+        "x": [[1, 0, 2], [0, 1, 1], [3, -1, 0.5]],
+        "attn": {"w_q": [[1, 0], [0, 2], [1, 1]], "w_k": [[1, 1], [0, 1], [2, 0]],
+                 "w_v": [[1, 0, 1], [0, 1, 0], [1, 1, 0]]},
+        "ffn": {"w_1": [[1, 0], [0, 1], [1, -1]], "w_2": [[1, 0, 2], [0, 1, 1]]},
+    }  # fmt: skip
+    out = blockcalc.run(blockcalc.load(data))["out"]
+    order = [2, 0, 1]
+    permuted = {**data, "x": [data["x"][i] for i in order]}
+    np.testing.assert_allclose(
+        blockcalc.run(blockcalc.load(permuted))["out"], out[order], atol=1e-13
+    )
+
+
+def test_a_program_needs_no_numbers() -> None:
+    spec = blockcalc.load({"x": [[1, 2]], "attn": {"out": [[1, 1]]}})
+    program = build(spec)
+    assert [ref.name for ref in program.inputs] == ["x", "attn.out"]
+    assert program.equations[0].out.shape == (1, 2)
+
+
+def test_plain_and_shifted_softmax_agree() -> None:
+    rows: dict[str, Any] = {"x": [[1, 2], [3, -1]], "attn": {"w_q": [[1, 0], [0, 1]], "w_k": [[1, 1], [0, 1]],
+                            "w_v": [[1, 0], [0, 1]]}}  # fmt: skip
+    forms = [{**rows, "attn": {**rows["attn"], "softmax": form}} for form in ("plain", "shifted")]
+    plain, shifted = (blockcalc.run(blockcalc.load(data)) for data in forms)
+    np.testing.assert_allclose(plain["out"], shifted["out"], rtol=1e-12)
+    assert "attn.weights.max" in list(shifted)
+    assert "attn.weights.max" not in list(plain)
+
+
+@pytest.mark.parametrize("score", [501.0, -501.0, 1e4])
+def test_scores_out_of_range_are_shifted(score: float) -> None:
+    data = {
+        "x": [[1, 0], [0, 1]],
+        "attn": {"w_q": [[1], [1]], "w_k": [[score], [score + (1 if score > 0 else -1)]],
+                 "w_v": [[1, 0], [0, 1]], "softmax": "plain"},
+    }  # fmt: skip
+    trace = blockcalc.run(blockcalc.load(data))
+    assert "attn.weights.shifted" in list(trace)
+    want = [0.2689414214, 0.7310585786] if score > 0 else [0.7310585786, 0.2689414214]
+    np.testing.assert_allclose(trace["attn.weights"], [want, want], rtol=1e-9)
+
+
+def test_what_float64_cannot_hold_is_refused_by_name() -> None:
+    data = {
+        "x": [[1e200, 2]],
+        "attn": {"w_q": [[1e200], [1]], "w_k": [[1], [1]], "w_v": [[1, 0], [0, 1]]},
+    }
+    with pytest.raises(
+        blockcalc.BlockcalcError, match=r"attn\.q\[0\]\[0\] is too large for float64"
+    ):
+        blockcalc.run(blockcalc.load(data))

@@ -1,0 +1,93 @@
+"""The house: imports run one way, and the rooms stay what they are."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import blockcalc
+
+ROOT = Path(blockcalc.__file__).parent
+
+# each room may import from its own line and from the lines above it
+FLOORS = [
+    {"titles", "titles.en", "expr"},
+    {"errors", "decimals", "document", "embedded", "notation"},
+    {"ops", "output", "source", "spec"},
+    {"program", "shapes"},
+    {"trace", "layers", "compose", "arithmetic"},
+    {"block", "shown"},
+    {"reader", "explain"},
+    {"views", "views.layout", "views.report"},
+    {"views.terminal", "views.latex", "views.data"},
+    {"cli"},
+    {"__main__", "__init__"},
+]
+LIBRARIES = {
+    "numpy": {"expr", "decimals", "ops", "spec", "trace", "block", "shapes", "shown", "reader",
+              "explain", "views.data"},
+    "rich": {"views.terminal", "views.latex", "views.report"},
+    "typer": {"cli"},
+    "yaml": {"source"},
+}  # fmt: skip
+MATHEMATICS = {"expr", "ops", "program", "layers", "block", "trace"}
+
+
+def _rooms() -> dict[str, Path]:
+    found = {}
+    for path in ROOT.rglob("*.py"):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        found[name.removesuffix(".__init__") if name != "__init__" else name] = path
+    return found
+
+
+def _imports(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            if node.module == "blockcalc":
+                names.update(f"blockcalc.{alias.name}" for alias in node.names)
+    return names
+
+
+def test_every_room_has_its_floor() -> None:
+    assert set(_rooms()) == set().union(*FLOORS)
+
+
+@pytest.mark.parametrize("room", sorted(_rooms()))
+def test_imports_run_one_way(room: str) -> None:
+    if room == "__init__":
+        return
+    floor = next(i for i, rooms in enumerate(FLOORS) if room in rooms)
+    allowed = set().union(*FLOORS[: floor + 1])
+    for name in _imports(_rooms()[room]):
+        if name.startswith("blockcalc."):
+            assert name.removeprefix("blockcalc.") in allowed, f"{room} imports {name}"
+
+
+@pytest.mark.parametrize("room", sorted(_rooms()))
+def test_libraries_live_in_few_rooms(room: str) -> None:
+    for name in _imports(_rooms()[room]):
+        library = name.partition(".")[0]
+        if library in LIBRARIES:
+            assert room in LIBRARIES[library], f"{room} imports {library}"
+        elif library != "blockcalc":
+            assert library in sys.stdlib_module_names | {"__future__"}, f"{room} imports {library}"
+
+
+@pytest.mark.parametrize("room", sorted(MATHEMATICS))
+def test_the_mathematics_knows_nothing_of_looks(room: str) -> None:
+    for name in _imports(_rooms()[room]):
+        assert not name.startswith(("blockcalc.notation", "blockcalc.explain", "blockcalc.views"))
+
+
+def test_help_and_completion_import_no_numpy() -> None:
+    code = "import sys, blockcalc.cli; sys.exit('numpy' in sys.modules or 'yaml' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
