@@ -120,7 +120,7 @@ def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
         out = b.given(f"{name}.out", "O", x.axes, role="data")
         b.given_section(name, "attention", out, x)
         return out
-    d_head = b.shapes[f"{name}.w_k"][-1]
+    d_head = b.shapes[f"{name}.w_q"][-1]
     scale = spec.scale if spec.scale is not None else 1 / math.sqrt(d_head)
     form = spec.softmax or "plain"
     with b.section(name, "attention", x, scale=scale, default_scale=spec.scale is None,

@@ -156,14 +156,19 @@ class Checker:
         self.faults: list[Fault] = []
         self.arrays: dict[str, NDArray[Any]] = {}
 
-    def fault(self, path: Path, message: str, hint: str | None = None) -> None:
-        """Note one fault at a path."""
-        place = self.source.place(path)
-        if hint is None and place.text and _COMMA.search(place.text):
+    def fault(self, path: Path, message: str, hint: str | None = None, key: bool = False) -> None:
+        """Note one fault at a path, or at its key."""
+        place = self.source.place(path, key)
+        if hint is None and self.has_commas(path):
             hint = say("hint.decimal_comma")
         self.faults.append(Fault(message, place, hint))
         if len(self.faults) >= MAX_FAULTS:
             self.give_up()
+
+    def has_commas(self, path: Path) -> bool:
+        """Tell whether a line may have commas for decimal points: some have a space, some not."""
+        text = self.source.place(path).text
+        return bool(text and ", " in text and _COMMA.search(text))
 
     def give_up(self) -> None:
         """Raise what has been collected, if anything."""
@@ -195,6 +200,9 @@ class Checker:
             program = build(spec)
         except KeyError as missing:
             key = str(missing.args[0])
+            if "attn" not in top and key.startswith("attn."):
+                self.fault((), say("key.required", key="attn"), say("key.required.attn"))
+                return
             self.fault(
                 tuple(key.split(".")), say("key.required", key=key), say("key.required.stop")
             )
@@ -238,7 +246,7 @@ class Checker:
             here = (*path, key)
             if key not in known:
                 hint = did_you_mean(key, list(known)) or say("key.known", keys=", ".join(known))
-                self.fault(here, say("key.unknown", key=".".join(map(str, here))), hint)
+                self.fault(here, say("key.unknown", key=".".join(map(str, here))), hint, key=True)
                 continue
             found[key] = known[key](self, value, here)
         return found
@@ -288,6 +296,9 @@ class Checker:
     def array(self, value: Any, path: Path, ranks: tuple[int, ...]) -> NDArray[Any] | None:
         """Read a vector or a matrix: every number finite, all rows of one length."""
         before = len(self.faults)
+        if depth_of(value) > max(ranks):
+            self.fault(path, say(f"array.deep{max(ranks)}"))
+            return None
         shape = self.measure(value, path, ranks)
         if shape is None or len(self.faults) > before:
             return None
@@ -323,17 +334,14 @@ class Checker:
             )
             return None
         inner = tuple(r - 1 for r in ranks if r > 1)
-        if not inner:
-            self.fault(path, say(f"array.deep{max(ranks)}"))
-            return None
         shapes = [self.measure(row, (*path, i), inner) for i, row in enumerate(value)]
         first = shapes[0]
         for i, shape in enumerate(shapes):
             if first and shape and shape != first:
-                if len(first) == len(shape) == 1:
-                    text = say("array.ragged", row=i + 1, has=count(shape[0]), first=first[0])
-                else:
-                    text = say("array.uneven", row=i + 1, has=dims(shape), first=dims(first))
+                name = ".".join(map(str, path))
+                key = "array.ragged" if len(first) == len(shape) == 1 else "array.uneven"
+                has = count(shape[0]) if key == "array.ragged" else dims(shape)
+                text = say(key, name=name, row=i + 1, has=has, first=dims(first))
                 self.fault((*path, i), text)
         return (len(value), *first) if first and None not in shapes else None
 
@@ -361,6 +369,14 @@ def kind_of(value: Any) -> str:
         return say("kind.number", text=_short(str(value)))
     names = {list: "list", dict: "mapping", type(None): "nothing"}
     return say(f"kind.{names.get(type(value), 'other')}")
+
+
+def depth_of(value: Any) -> int:
+    """Count how deep lists lie, by the first entry of each."""
+    depth = 0
+    while isinstance(value, list):
+        depth, value = depth + 1, value[0] if value else None
+    return depth
 
 
 def count(n: int) -> str:
@@ -458,12 +474,13 @@ def _tokens(c: Checker, value: Any, path: Path) -> tuple[str, ...] | None:
         c.fault(path, say("tokens.list", what=kind_of(value)))
         return None
     labels = []
+    before = len(c.faults)
     for i, v in enumerate(value):
         if isinstance(v, str | int) and not isinstance(v, bool):
             labels.append(str(v))
         else:
             c.fault((*path, i), say("tokens.label", what=kind_of(v)), say("want.text.hint"))
-    return tuple(labels)
+    return tuple(labels) if len(c.faults) == before else None
 
 
 def _round(c: Checker, value: Any, path: Path) -> Rounding | None:

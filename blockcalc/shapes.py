@@ -13,9 +13,11 @@ from blockcalc.titles import say
 
 
 class Faults(Protocol):
-    """Takes note of a fault at a path."""
+    """Takes note of faults at a path, and knows the lines of the file."""
 
     def fault(self, path: Path, message: str, hint: str | None = None) -> None: ...
+
+    def has_commas(self, path: Path) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Size:
 
     n: int
     because: str
+    name: str
 
 
 @dataclass
@@ -40,7 +43,7 @@ class Chain:
             return None
         n = array.shape[axis]
         has = say("shape.size", name=name, n=n, unit=unit(array.ndim, axis, n), symbol=symbol)
-        return Size(n, has)
+        return Size(n, has, name)
 
     def fits(self, name: str, axis: int, size: Size | None, hint: str | None = None) -> None:
         """Require that an axis of a matrix has the length of what it meets."""
@@ -50,7 +53,9 @@ class Chain:
         n = array.shape[axis]
         both = say("shape.mismatch", name=name, n=n, unit=unit(array.ndim, axis, n),
                    because=size.because)  # fmt: skip
-        if hint is None and array.ndim == 2 and array.shape[::-1][axis] == size.n:
+        if any(self.faults.has_commas(tuple(m.split("."))) for m in (name, size.name)):
+            hint = say("hint.decimal_comma")
+        elif hint is None and array.ndim == 2 and array.shape[::-1][axis] == size.n:
             hint = say("shape.transposed", name=name)
         self.faults.fault(tuple(name.split(".")), both, hint)
 
@@ -79,7 +84,11 @@ def check_shapes(faults: Faults, arrays: Mapping[str, NDArray[Any]]) -> None:
 def _attention(chain: Chain, name: str, d_model: Size | None) -> None:
     for part in "qkv":
         chain.fits(f"{name}.w_{part}", -2, d_model)
-        chain.fits(f"{name}.b_{part}", -1, chain.size(f"{name}.w_{part}", -1, f"d_{part}"))
+        chain.fits(
+            f"{name}.b_{part}",
+            -1,
+            chain.size(f"{name}.w_{part}", -1, "d_v" if part == "v" else "d_head"),
+        )
     chain.fits(f"{name}.w_k", -1, chain.size(f"{name}.w_q", -1, "d_head"))
     chain.fits(f"{name}.w_o", -2, chain.size(f"{name}.w_v", -1, "d_v"))
     chain.fits(f"{name}.w_o", -1, d_model)

@@ -23,6 +23,7 @@ MAX_VALUES = 5_000_000
 
 Path = tuple[str | int, ...]
 Marks = dict[Path, tuple[int, int]]
+KEY = "\0"  # before a path in the marks: the place of the key, not of the value
 
 
 @dataclass
@@ -35,12 +36,17 @@ class Source:
     data: Any = None
     overrides: dict[Path, Place] = field(default_factory=dict)
 
-    def place(self, path: str | Path) -> Place:
-        """Give the place of the value at a path; of its nearest holder if it has none."""
+    def place(self, path: str | Path, key: bool = False) -> Place:
+        """Give the place of the value at a path, or of its key.
+
+        Where it has none of its own, of its nearest holder.
+        """
         at: Path = tuple(path.split(".")) if isinstance(path, str) else path
         parts: Path = tuple(int(p) if isinstance(p, str) and p.isdigit() else p for p in at)
         if not self.text:
             return Place(".".join(map(str, parts)) or self.name)
+        if key and (KEY, *parts) in self._marks:
+            return self.at(*self._marks[KEY, *parts])
         while parts:
             if parts in self.overrides:
                 return self.overrides[parts]
@@ -199,6 +205,7 @@ class _JsonMarks:
                 message = say("key.twice", key=key, line=first)
                 raise self.source.fail(message, *self.spot(start))
             seen[key] = start
+            self.marks[KEY, *path, key] = self.spot(start)
             at = self.value((*path, key), self.token(end)[2])
 
     def items(self, path: Path, at: int) -> int:
@@ -356,6 +363,8 @@ class _YamlBuilder:
             if key in lines:
                 raise self.fail("key.twice", event, key=key, line=lines[key] + 1)
             lines[key] = event.start_mark.line
+            if self.marks is not None:
+                self.marks[KEY, *path, key] = (event.start_mark.line, event.start_mark.column)
             value = self.node(next(self.events), (*path, key), depth)
             if key == "<<" and event.implicit[0]:
                 merged.extend(self.merge(value, event))

@@ -138,7 +138,7 @@ def test_the_screen_is_the_same_with_hostile_names() -> None:
         ({"FORCE_COLOR": "1", "NO_COLOR": ""}, (), True),
     ],
 )
-def test_colour_switches(env: dict[str, str], args: tuple[str, ...], coloured: bool) -> None:
+def test_colour_switches(env: Any, args: tuple[str, ...], coloured: bool) -> None:
     done = cli("run", TINY, *args, **env)
     assert (b"\x1b" in done.stdout) is coloured
 
@@ -153,7 +153,7 @@ def test_colour_switches(env: dict[str, str], args: tuple[str, ...], coloured: b
         {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
     ],
 )
-def test_a_terminal_without_our_signs(env: dict[str, str], tmp_path: Path) -> None:
+def test_a_terminal_without_our_signs(env: Any, tmp_path: Path) -> None:
     path = tmp_path / "names.yaml"
     path.write_text("title: 手算 γ √\ntokens: [苹果, b]\nx: [[1, 0.5], [2, 1e-9]]\nattn: {w_q: [[1], [1]], "
                     "w_k: [[1], [2]], w_v: [[1, 0], [0, 1]]}\n", encoding="utf-8")  # fmt: skip

@@ -57,6 +57,7 @@ PREAMBLE = r"""% !TEX program = {engine}
 \setlength{{\parindent}}{{0pt}}
 \relpenalty=0 \binoppenalty=0 % long sums may break at their signs
 \raggedbottom
+\emergencystretch=3em
 \allowdisplaybreaks
 \begin{{document}}
 """
@@ -220,7 +221,11 @@ class _Writer:
             label = max(min(cell_len(text), LONG_WORD) for text in grid.row_labels)
             room = PAGE - label - len(grid.symbol) - 4
             widths = [
-                max(cell_len(head), max(len(self.measure.figure(row[j])) for row in grid.rows)) + 2
+                max(
+                    min(cell_len(head), LONG_WORD),
+                    max(len(self.measure.figure(row[j])) for row in grid.rows),
+                )
+                + 2
                 for j, head in enumerate(grid.column_labels)
             ]
             for block in column_blocks(grid, widths, room):
@@ -233,21 +238,25 @@ class _Writer:
         """Write one block as an array."""
         if grid.caption:
             yield rf"{{\small {escape(grid.caption)}\par\nopagebreak}}"
-        long = any(cell_len(text) > LONG_WORD for text in grid.row_labels)
-        first = r"p{42mm}" if long else "r"
         gap = grid.column_gap[0] if grid.column_gap else None
         columns = "r" * (len(grid.column_labels) + (gap is not None))
-        yield rf"\[ {self.alphabet.symbol(grid.symbol)} = \begin{{array}}{{{first}|{columns}}}"
+        yield rf"\[ {self.alphabet.symbol(grid.symbol)} = \begin{{array}}{{r|{columns}}}"
         if grid.column_axis in ("key", "query", "token"):
-            heads = [rf"\text{{{escape(text)}}}" for text in grid.column_labels]
+            heads = [_label(text) for text in grid.column_labels]
             yield "& " + " & ".join(_with_gap(heads, gap)) + r" \\ \hline"
         for i, (text, row) in enumerate(zip(grid.row_labels, grid.rows, strict=True)):
             cells = _with_gap([self.alphabet.figure(f) for f in row], gap)
-            label = (r"\raggedright " if long else r"\text") + f"{{{escape(text)}}}"
-            yield label + " & " + " & ".join(cells) + r" \\"
+            yield _label(text) + " & " + " & ".join(cells) + r" \\"
             if grid.row_gap and grid.row_gap[0] == i + 1:
                 yield r"\vdots & " + " & ".join([r"\vdots"] * len(cells)) + r" \\"
         yield r"\end{array} \]"
+
+
+def _label(text: str) -> str:
+    """Set a label; a long one in lines of its own."""
+    if cell_len(text) <= LONG_WORD:
+        return rf"\text{{{escape(text)}}}"
+    return rf"\parbox{{42mm}}{{\raggedright\small {escape(text)}}}"
 
 
 def _with_gap(cells: list[str], gap: int | None) -> list[str]:

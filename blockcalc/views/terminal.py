@@ -102,23 +102,27 @@ class Terminal:
 
     def write(self, *parts: Part, indent: int = 0, hang: int = 0) -> None:
         """Print one paragraph of styled parts, wrapped at spaces with a hanging indent."""
-        out = RichText(" " * indent)
+        runs: list[list[str]] = [[" " * indent, ""]]
+
+        def add(text: str, style: str) -> None:
+            if style == runs[-1][1]:
+                runs[-1][0] += text
+            else:
+                runs.append([text, style])
+
         used = indent
-        last = ""
         for i, word in enumerate(self.words(parts)):
             length = sum(cell_len(w) for w, _ in word)
             if i and used + 1 + length > self.width and used > indent + hang:
-                out.append("\n" + " " * (indent + hang))
+                add("\n" + " " * (indent + hang), "")
                 used = indent + hang
             elif i:
-                same = word[0][1] == last
-                out.append(" ", _STYLES.get(last, last) if same else "")
+                add(" ", runs[-1][1] if runs[-1][1] == word[0][1] else "")
                 used += 1
-            for w, style in word:
-                out.append(w, _STYLES.get(style, style))
+            for text, style in word:
+                add(text, style)
             used += length
-            last = word[-1][1]
-        self.console.print(out)
+        self.console.print(self.text([(text, style) for text, style in runs]))
 
     def words(self, parts: Sequence[Part]) -> list[list[tuple[str, str]]]:
         """Break styled parts at their spaces."""
@@ -136,7 +140,7 @@ class Terminal:
         out = RichText()
         for part in parts:
             text, style = (part, "") if isinstance(part, str) else part
-            out.append(self.safe(text), _STYLES.get(style, style))
+            out.append("\n".join(map(self.safe, text.split("\n"))), _STYLES.get(style, style))
         return out
 
     def safe(self, text: str) -> str:
