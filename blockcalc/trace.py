@@ -70,16 +70,6 @@ def steps(
         yield Step(index, eq, inputs, value)
 
 
-def run_program(
-    program: Program, arrays: Mapping[str, Array], rounding: Rounding | None = None
-) -> Trace:
-    """Work a whole program and keep every value."""
-    values = {ref.name: arrays[ref.name] for ref in program.inputs}
-    for step in steps(program, arrays, rounding):
-        values[step.equation.out.name] = step.value
-    return Trace(program, values, rounding)
-
-
 def _require_finite(eq: Equation, inputs: tuple[Array, ...], value: Array) -> None:
     """Refuse a result that the numbers cannot hold."""
     bad = ~np.isfinite(value)
