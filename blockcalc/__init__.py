@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from blockcalc.spec import Spec
     from blockcalc.trace import Trace
 
+__version__ = "0.1.0"
+
 __all__ = ["BlockcalcError", "Program", "Spec", "Trace", "__version__", "build", "load", "run"]
 
 _ROOMS = {
@@ -34,10 +36,6 @@ _ROOMS = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: ``--help`` needs no NumPy."""
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("blockcalc")
     if name in _ROOMS:
         from importlib import import_module
 

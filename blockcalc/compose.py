@@ -24,8 +24,7 @@ def composed_formulas(program: Program) -> Iterator[tuple[Expr, Expr]]:
     marks = [s.out.name for s in tops if s.first < s.last] + loose
     kept = {name for name in marks if _uses(program, name) != 1}
     kept.update(s.out.name for s in tops if s.kind in ("attention", "ffn"))
-    if program.equations:
-        kept.add(program.equations[-1].out.name)
+    kept.add(program.equations[-1].out.name)
     order = [e.out for e in program.equations if e.out.name in kept]
     writer = _Writer(program, kept)
     for ref in order:
@@ -33,13 +32,13 @@ def composed_formulas(program: Program) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _uses(program: Program, name: str) -> int:
-    """Count the sections and loose equations that take a result."""
+    """Count who takes a result; a norm, written as one function, counts once."""
     users = set()
     tops = program.top_sections()
     for index, eq in enumerate(program.equations):
         if any(ref.name == name for ref in eq.inputs):
-            holder = next((s.name for s in tops if s.first <= index < s.last), eq.out.name)
-            users.add(holder)
+            holders = [s.name for s in tops if s.kind in FOLDED and s.first <= index < s.last]
+            users.add(holders[0] if holders else eq.out.name)
     return len(users)
 
 

@@ -134,9 +134,7 @@ class _Explainer:
                 yield self.heading(section, name)
             yield self.step(step)
         if self.chosen is None:
-            formulas = tuple(composed_formulas(self.program))
-            if formulas:
-                yield Closing(say("heading.closing"), formulas)
+            yield Closing(say("heading.closing"), tuple(composed_formulas(self.program)))
             if self.spec.order == "pre" and not self.spec.stop and not self.spec.final_norm:
                 yield Remark(say("remark.no_final_norm"))
 

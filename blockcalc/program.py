@@ -178,7 +178,7 @@ class Builder:
             if last > first:
                 out = self.equations[-1].out
                 self.sections.append(Section(name, kind, settings, inputs, out, first, last))
-        self.alias(out, name, f"{name}.out")
+                self.alias(out, name, f"{name}.out")
 
     def given_section(self, name: str, kind: str, ref: Ref, *inputs: Ref) -> None:
         """Note a section whose result is given instead of worked."""

@@ -14,8 +14,23 @@ from blockcalc.document import Closing, Grid, Head, Heading, Remark, StepPiece
 from blockcalc.embedded import folder
 from blockcalc.errors import UsageError
 from blockcalc.explain import Depth, chosen_steps, explain
-from blockcalc.expr import Binary, Call, Dots, Expr, Figure, Fold, Name, Num, Over, evaluate, walk
+from blockcalc.expr import (
+    Binary,
+    Call,
+    Dots,
+    Expr,
+    Figure,
+    Fold,
+    Name,
+    Num,
+    Over,
+    evaluate,
+    substitute,
+    walk,
+)
+from blockcalc.layers import residual
 from blockcalc.notation import Latex, Text, clean, plain_signs
+from blockcalc.program import Builder, Finished
 from blockcalc.spec import Spec
 
 TINY = blockcalc.load(folder() / "tiny.yaml")
@@ -56,7 +71,7 @@ def test_a_few_chosen_steps_come_without_head_and_closing() -> None:
 def test_a_step_may_be_found_by_its_end_unless_several_end_so() -> None:
     trace = blockcalc.run(TINY)
     assert trace["scores"] is trace["attn.scores"]
-    with pytest.raises(KeyError, match="could be several steps: norm1.mean, norm2.mean"):
+    with pytest.raises(KeyError, match=r"could be several steps: norm1\.mean, norm2\.mean"):
         trace["mean"]
     with pytest.raises(blockcalc.BlockcalcError, match="there is no step 'zzz'"):
         trace["zzz"]
@@ -104,7 +119,7 @@ def test_a_function_in_a_formula_is_spelled_out() -> None:
     spec = blockcalc.load(folder() / "three_features.yaml", [("ffn.activation", "gelu")])
     act = next(s for s in steps(spec) if s.name == "ffn.act")
     assert act.definition is not None
-    assert [Text().render(side) for side in act.definition] == ["GELU(x)", "0.5×x×erfc(-x / √2)"]
+    assert [Text().render(side) for side in act.definition] == ["GELU(x)", "0.5×x×erfc((-x) / √2)"]
     assert all(s.definition is None for s in steps(spec, detail="tables"))
 
 
@@ -155,8 +170,8 @@ def test_the_block_in_short() -> None:
     given = blockcalc.load(folder() / "tiny_from_attention.yaml")
     assert formulas(given)[0] == "H⁽¹⁾ = LN(X + O)"
     assert flow(blockcalc.run(given).program)[1] == "attention (given)"
-    nothing = blockcalc.load({"x": [[1, 2]], "attn": {"out": [[1, 1]]}, "stop": "attn.out"})
-    assert formulas(nothing) == []
+    assert formulas(blockcalc.load(folder() / "tiny.yaml", [("stop", "attn.v")])) == [
+        "V = X W_V"]  # fmt: skip
 
 
 def test_corners_of_the_text_alphabet() -> None:
@@ -180,6 +195,7 @@ def test_corners_of_the_text_alphabet() -> None:
     assert text.render(Figure("-inf")) == "-∞"
     assert plain.render(Binary(".", a, b)) == "A (*) B^(1)"
     assert text.symbol("_") == "_"
+    assert text.render(substitute(Over("sum", a), lambda e: b)) == "Σ B⁽¹⁾"
     with pytest.raises(TypeError):
         text.render(Expr())
 
@@ -200,6 +216,8 @@ def test_corners_of_the_latex_alphabet() -> None:
     assert tex.render(Call("at", (Name("S_scaled"), Name("1")))) == r"S_{\mathrm{scaled}}[1]"
     assert tex.symbol("mean") == r"\mathrm{mean}"
     assert tex.symbol("_") == "_"
+    assert tex.render(Call("ratio", (a, a))) == r"\frac{A}{A}"
+    assert tex.render(Call("transpose", (a,))) == r"A^{\top}"
     assert tex.render(Num(2.5)) == "2.5"
     with pytest.raises(TypeError):
         tex.render(Expr())
@@ -247,3 +265,17 @@ def test_tables_elide_and_say_where() -> None:
     assert len(grid.rows) == 16
     whole = steps(blockcalc.load({"x": x, "attn": {"out": x}}), whole=True)[0]
     assert len(whole.grids[0].rows) == 40
+
+
+def test_a_builder_stops_where_it_is_told() -> None:
+    b = Builder({"x": (1, 2), "y": (1, 2)}, stop="s")
+    x = b.given("x", "X", ("token", "d_model"), role="data")
+    assert b.given("x", "X", ("token", "d_model")) is x
+    with b.section("part", "ffn", x):
+        s = residual(b, "s", "1", x, x)
+    assert b.aliases == {"part": "s", "part.out": "s"}
+    with pytest.raises(Finished), b.section("late", "ffn", s):
+        b.given("y", "Y", ("token", "d_model"))
+    with pytest.raises(Finished):
+        residual(b, "t", "2", s, s)
+    assert [section.name for section in b.program().sections] == ["part"]

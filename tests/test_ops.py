@@ -7,8 +7,9 @@ import pytest
 
 import blockcalc
 from blockcalc.block import build
-from blockcalc.expr import Cell, Expr, evaluate
-from blockcalc.ops import ACTIVATIONS, Centered, Elementwise, Op, Quotient, Ref
+from blockcalc.expr import Cell, Expr, Name, evaluate
+from blockcalc.notation import Text
+from blockcalc.ops import ACTIVATIONS, SQUARE, Centered, Elementwise, Op, Quotient, Reduce, Ref
 from blockcalc.program import Equation
 from tests.helpers import sample_specs
 
@@ -82,6 +83,15 @@ def test_magnitude_bounds_the_result_of_sums(eq: Equation) -> None:
     if bound is not None:
         assert bound.shape == eq.out.shape
         assert np.all(np.abs(eq.op.forward(xs)) <= bound * 1.000001)
+
+
+def test_a_sample_variance_divides_by_one_less() -> None:
+    x = Ref("x", "X", ("token", "d_model"), (1, 4), "data")
+    op = Reduce("mean", SQUARE, less=1)
+    value = op.forward([np.array([[1.0, 2.0, 3.0, 4.0]])])
+    assert value.tolist() == [10]
+    assert Text().render(op.formula([Name("D")])) == "Σ D² / (n - 1)"
+    assert Text().render(op.cell((0,), (x,)).right) == "3"  # type: ignore[attr-defined]
 
 
 def test_an_operation_must_answer_for_itself() -> None:

@@ -6,10 +6,11 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from functools import singledispatchmethod
+from itertools import zip_longest
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
@@ -122,7 +123,10 @@ class Terminal:
             for text, style in word:
                 add(text, style)
             used += length
-        self.console.print(self.text([(text, style) for text, style in runs]))
+        for text, style in runs:
+            line_by_line = (self.styled([(line, style)]) for line in text.split("\n"))
+            self.console.file.write("\n".join(line_by_line))
+        self.console.file.write("\n")
 
     def words(self, parts: Sequence[Part]) -> list[list[tuple[str, str]]]:
         """Break styled parts at their spaces."""
@@ -135,13 +139,17 @@ class Terminal:
                 words[-1].append((word, style))
         return words
 
-    def text(self, parts: Sequence[Part]) -> RichText:
-        """Join styled parts in one line."""
+    def styled(self, parts: Sequence[Part]) -> str:
+        """Join styled parts, with the codes of their styles where there is colour."""
+        spans = [(part, "") if isinstance(part, str) else part for part in parts]
+        if self.console.color_system is None:
+            return "".join(self.safe(text) for text, _ in spans)
         out = RichText()
-        for part in parts:
-            text, style = (part, "") if isinstance(part, str) else part
-            out.append("\n".join(map(self.safe, text.split("\n"))), _STYLES.get(style, style))
-        return out
+        for text, style in spans:
+            out.append(self.safe(text), _STYLES.get(style, style))
+        with self.console.capture() as captured:
+            self.console.print(out, end="")
+        return captured.get()
 
     def safe(self, text: str) -> str:
         """Keep a name from steering the terminal, and signs to what it can show."""
@@ -149,7 +157,7 @@ class Terminal:
 
     def blank(self) -> None:
         """Print an empty line."""
-        self.console.print("")
+        self.console.file.write("\n")
 
     # pieces -----------------------------------------------------------------------------
 
@@ -184,33 +192,39 @@ class Terminal:
 
     @show.register
     def _(self, piece: Given) -> None:
-        row: list[RenderableType] = []
-        used = INDENT
+        row: list[tuple[int, list[str]]] = []
         for operand, grids in piece.matrices:
             label = self.operand(operand)
             blocks = [block for grid in grids for block in self.fit(grid)]
             if len(blocks) > 1 or any(list(gap_sentences(grid)) for grid in grids):
                 self.beside(row)
-                row, used = [], INDENT
+                row = []
                 self.blank()
                 self.write(*label, indent=INDENT)
                 for grid in grids:
                     self.grid(grid)
                 continue
-            cell = Group(self.text(label), self.table(*blocks[0]))
-            width = self.measured(cell) + 4
-            if row and used + width > min(self.width, GIVEN_WIDTH):
+            _, labels, heads, columns = blocks[0]
+            title = "".join(p if isinstance(p, str) else p[0] for p in label)
+            cells = _width(labels, heads, columns)
+            width = max(cell_len(title), cells)
+            lines = [line + " " * (width - cells) for line in self.lines(self.table(*blocks[0]))]
+            top = self.styled(label) + " " * (width - cell_len(title))
+            taken = INDENT + sum(w + 4 for w, _ in row)
+            if row and taken + width > min(self.width, GIVEN_WIDTH):
                 self.beside(row)
-                row, used = [], INDENT
-            row.append(cell)
-            used += width
+                row = []
+            row.append((width, [top, *lines]))
         self.beside(row)
 
-    def beside(self, row: list[RenderableType]) -> None:
+    def beside(self, row: list[tuple[int, list[str]]]) -> None:
         """Print small matrices side by side."""
         if row:
             self.blank()
-            self.tables(row)
+            for parts in zip_longest(*(lines for _, lines in row)):
+                cells = zip(parts, row, strict=True)
+                filled = [" " * w if part is None else part for part, (w, _) in cells]
+                self.put(["    ".join(filled)])
 
     @show.register
     def _(self, piece: StepPiece) -> None:
@@ -313,27 +327,20 @@ class Terminal:
         """Print one block of columns."""
         if grid.caption:
             self.write((grid.caption, "quiet"), indent=INDENT)
-        table = self.table(grid, labels, heads, columns)
-        self.tables([table])
+        self.put(self.lines(self.table(grid, labels, heads, columns)))
         for sentence in gap_sentences(grid):
             self.write((sentence, "note"), indent=INDENT)
 
-    def tables(self, cells: list[RenderableType]) -> None:
-        """Print what stands side by side, as wide as it needs."""
-        row = cells[0]
-        if len(cells) > 1:
-            beside = Table.grid(padding=(0, 4, 0, 0))
-            beside.add_row(*cells)
-            row = beside
+    def lines(self, table: Table) -> list[str]:
+        """Render a table; its lines are all as wide as it needs."""
         with self.console.capture() as captured:
-            self.console.print(row, soft_wrap=False, crop=False, no_wrap=True,
-                               width=self.measured(row))  # fmt: skip
-        for line in captured.get().splitlines():
-            self.console.file.write(" " * INDENT + line.rstrip() + "\n")
+            self.console.print(table, soft_wrap=False, crop=False, no_wrap=True)
+        return captured.get().splitlines()
 
-    def measured(self, renderable: RenderableType) -> int:
-        """Give the width that something needs."""
-        return self.console.measure(renderable).maximum
+    def put(self, lines: Iterable[str]) -> None:
+        """Print rendered lines under the indent."""
+        for line in lines:
+            self.console.file.write((" " * INDENT + line).rstrip() + "\n")
 
     def table(
         self, grid: Grid, labels: list[str], heads: list[str], columns: list[list[str]]
@@ -370,3 +377,9 @@ class Terminal:
         if split is not None:
             cells = [*cells[:split], dots, *cells[split:]]
         table.add_row(RichText(label), *(RichText(cell) for cell in cells))
+
+
+def _width(labels: list[str], heads: list[str], columns: list[list[str]]) -> int:
+    """Give the width of the table of a block."""
+    cells = (max(cell_len(h), len(c[0])) + 3 for h, c in zip(heads, columns, strict=True))
+    return max(map(cell_len, labels)) + sum(cells)
