@@ -111,14 +111,19 @@ def _shorten(cell: Expr) -> Expr:
 
 
 def holds(middle: Expr, result: Figure) -> bool:
-    """Tell whether a line is true as printed, to half a unit of the result's last digit."""
+    """Tell whether a line is true as printed: the result is what it rounds to."""
     value = evaluate(middle, lambda e: as_float(e))
     if result.digits in ("inf", "-inf"):
         return bool(value == float(result.digits))
     if not math.isfinite(value):
         return False
-    gap = abs(Fraction(value) - fraction_of(result))
-    return gap <= unit_of(result) * Fraction(500001, 1000000)
+    exactly = exact_value(middle)
+    if exactly is None:
+        gap = abs(Fraction(value) - fraction_of(result))
+        return gap < unit_of(result) * Fraction(499999, 1000000)
+    unit, shown = unit_of(result), fraction_of(result)
+    gap = abs(exactly - shown)
+    return gap < unit / 2 or (gap == unit / 2 and abs(shown) > abs(exactly))
 
 
 def as_float(e: Expr) -> float:

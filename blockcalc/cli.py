@@ -340,6 +340,12 @@ def format_(debug: DebugOpt = False) -> None:
     from pathlib import Path
 
     text = (Path(__file__).parent / "docs" / "format.md").read_text(encoding="utf-8")
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console().print(Markdown(_encodable(text, sys.stdout.encoding)))
+        return
     typer.echo(_encodable(text, sys.stdout.encoding), nl=False)
 
 

@@ -55,9 +55,18 @@ def plain_floats(values: NDArray[Any]) -> list[float]:
     return [float(str(v)) for v in values]
 
 
+def shortest(x: float) -> Decimal:
+    """Give the shortest decimal text of a number, the noise of floating point left aside.
+
+    A number within 1e-14 of one of 12 digits is taken for that one: 0.1 + 0.2 is 0.3.
+    """
+    short = Decimal(f"{x:.11e}")
+    return short if abs(float(short) - x) <= 1e-14 * abs(x) else Decimal(repr(x))
+
+
 def rounded(x: float, places: int) -> Decimal:
     """Round to ``places`` decimals, half away from zero on the shortest text of ``x``."""
-    return Decimal(repr(x)).quantize(Decimal(1).scaleb(-places), context=_WIDE)
+    return shortest(x).quantize(Decimal(1).scaleb(-places), context=_WIDE)
 
 
 def exponent_of(x: float) -> int:
@@ -73,10 +82,7 @@ def places_needed(x: float) -> int:
     >>> places_needed(0.30000000000000004), places_needed(0.125)
     (1, 3)
     """
-    short = Decimal(f"{x:.11e}")
-    if abs(float(short) - x) > 1e-14 * abs(x):
-        short = Decimal(repr(x))
-    exponent = short.normalize().as_tuple().exponent
+    exponent = shortest(x).normalize().as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
@@ -88,22 +94,22 @@ def _as_power(x: float, digits: int) -> bool:
 def column_places(values: Iterable[float], digits: int) -> int:
     """Choose the decimals that a column of numbers shares.
 
-    The largest number written out gets ``digits`` significant digits; no more decimals
-    than some number of the column needs.
+    Every number written out gets ``digits`` significant digits, as far as ``digits``
+    decimals give them; no more decimals than some number of the column needs.
 
     Examples
     --------
     >>> column_places([2.401, 1.504, 2.576], 4)
     3
-    >>> column_places([1.0, 0.5], 4), column_places([1.0, 3.0], 4)
-    (1, 0)
+    >>> column_places([1177.0098, 16.9188], 4), column_places([1.0, 3.0], 4)
+    (2, 0)
     """
     usable = [v for v in values if math.isfinite(v) and v != 0 and not _as_power(v, digits)]
     written = [v for v in usable if exponent_of(v) >= _SMALLEST_FIXED]
     if not written:
         return 0
-    top = max(exponent_of(v) for v in written)
-    most = max(0, digits - 1 - top)
+    exponents = [exponent_of(v) for v in written]
+    most = max(0, min(digits, digits - 1 - min(exponents)), digits - 1 - max(exponents))
     return min(most, max(places_needed(v) for v in written))
 
 
@@ -129,10 +135,10 @@ def figure(x: float, places: int, digits: int, noise: float = 0.0) -> Figure:
     """
     if math.isinf(x):
         return Figure("-inf" if x < 0 else "inf")
-    if abs(x) <= noise:
-        x = 0.0
-    if x == 0:
+    if 0 < abs(x) <= noise:
         return Figure(f"{Decimal(0):.{places}f}")
+    if x == 0:
+        return Figure("0")
     if not _as_power(x, digits):
         value = rounded(x, places)
         seen = value.adjusted() + places + 1 if value else 0
@@ -144,7 +150,7 @@ def figure(x: float, places: int, digits: int, noise: float = 0.0) -> Figure:
 def power_figure(x: float, digits: int) -> Figure:
     """Write a number out as digits times a power of ten, no digit that it does not need."""
     exponent = exponent_of(x)
-    mantissa = Decimal(repr(x)).scaleb(-exponent)
+    mantissa = shortest(x).scaleb(-exponent)
     places = min(digits - 1, places_needed(float(mantissa)))
     value = mantissa.quantize(Decimal(1).scaleb(-places), context=_WIDE)
     if abs(value) >= 10:

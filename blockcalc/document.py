@@ -114,4 +114,13 @@ class Remark:
     text: str
 
 
-Piece = Heading | Head | Given | StepPiece | Closing | Remark
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the block gives, once more at the end."""
+
+    title: str
+    operand: Operand
+    grids: tuple[Grid, ...]
+
+
+Piece = Heading | Head | Given | StepPiece | Closing | Result | Remark

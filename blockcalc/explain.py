@@ -18,6 +18,7 @@ from blockcalc.document import (
     Line,
     Piece,
     Remark,
+    Result,
     StepPiece,
 )
 from blockcalc.errors import Fault, UsageError
@@ -123,6 +124,10 @@ class _Explainer:
             yield Heading(say("heading.given"))
             given = [self.matrix(ref) for ref in self.program.inputs]
             yield Given(tuple((m.operand, tuple(m.grids(self.labels))) for m in given))
+        else:
+            total = len(self.program.equations)
+            order = "; ".join([say(f"order.{self.spec.order}"), *self.rounding()])
+            yield Remark(say("remark.chosen", order=order, n=len(self.chosen), total=total))
         headed: str | None = None
         for step in self.trace.steps():
             if self.chosen is not None and step.equation.out.name not in self.chosen:
@@ -135,6 +140,9 @@ class _Explainer:
             yield self.step(step)
         if self.chosen is None:
             yield Closing(say("heading.closing"), tuple(composed_formulas(self.program)))
+            last = self.matrix(self.program.equations[-1].out)
+            title = say("remark.result", name=last.ref.name)
+            yield Result(title, last.operand, tuple(last.grids(self.labels)))
             if self.spec.order == "pre" and not self.spec.stop and not self.spec.final_norm:
                 yield Remark(say("remark.no_final_norm"))
 
@@ -154,10 +162,7 @@ class _Explainer:
             (say("fact.order"), say(f"order.{spec.order}")),
             (say("fact.conventions"), "; ".join(self.conventions())),
         ]
-        if self.trace.rounding:
-            rounding = self.trace.rounding
-            text = say(f"rounding.{rounding.kind}", digits=rounding.digits)
-            facts.append((say("fact.rounding"), text))
+        facts += [(say("fact.rounding"), text) for text in self.rounding()]
         hints = []
         norms = [s for s in self.program.sections if s.kind == "layer_norm"]
         if any(s.settings["width"] == 2 for s in norms):
@@ -169,6 +174,12 @@ class _Explainer:
             tuple(facts),
             tuple(hints),
         )
+
+    def rounding(self) -> Iterator[str]:
+        """Say how every step is rounded, if it is."""
+        rounding = self.trace.rounding
+        if rounding:
+            yield say(f"rounding.{rounding.kind}", digits=rounding.digits)
 
     def sizes(self) -> str:
         """List the sizes that the matrices have."""
@@ -269,7 +280,7 @@ class _Explainer:
                 token = self.spec.tokens[int(at[-1])]
                 yield say(f"note.undefined.{kind}", row=int(at[-1]) + 1, token=token)
             if kind == "softmax" and self.depth.detail != "tables":
-                yield say("note.row_sums")
+                yield say("note.row_sums.rounded" if self.trace.rounding else "note.row_sums")
 
     def worked(self, step: Step, count: int) -> str | None:
         """Say which cells the worked lines are."""

@@ -228,6 +228,8 @@ class Latex:
             case "max" | "tanh":
                 return rf"\{function}({inside})", ATOM
         name = function.replace("_", r"\_")
+        if r"\frac" in inside:
+            return rf"\mathrm{{{name}}}\left({inside}\right)", ATOM
         return rf"\mathrm{{{name}}}({inside})", ATOM
 
     def _binary(self, expr: Binary) -> tuple[str, int]:

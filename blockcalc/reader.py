@@ -29,7 +29,7 @@ SOFTMAX = ("plain", "shifted")
 
 _FRACTION = re.compile(r"([-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?)/([0-9]{1,300}(?:\.[0-9]{1,300})?)")
 _QUOTED = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_COMMA = re.compile(r"[0-9],[0-9]")
+_COMMA = re.compile(r"\[[^\[\]]*[0-9],[0-9][^\[\]]*, [^\[\]]*\]")
 
 
 def load(source: str | FilePath | Mapping[str, Any], sets: Sequence[tuple[str, str]] = ()) -> Spec:
@@ -130,13 +130,15 @@ def _set(source: Source, key: str, text: str) -> None:
     """Set one key over those of the file."""
     origin = Place(f"--set {key}={text}")
     path: Path = tuple(int(p) if p.isdigit() else p for p in key.split("."))
+    if path[0] == "expect" and len(path) > 1:
+        path = ("expect", key.partition(".")[2])
     if not isinstance(source.data, dict):
         return
     holder: Any = source.data
     for part, after in zip(path, (*path[1:], None), strict=True):
         inside = isinstance(holder, list)
         if inside and not (isinstance(part, int) and part < len(holder)):
-            raise InputError(Fault(say("set.index", key=key), origin))
+            raise InputError(Fault(say("set.index"), origin))
         where: Any = part if inside else str(part)
         if after is None:
             holder[where] = read_value(text)
@@ -169,7 +171,7 @@ class Checker:
     def has_commas(self, path: Path) -> bool:
         """Tell whether a line may have commas for decimal points: some have a space, some not."""
         text = self.source.place(path).text
-        return bool(text and ", " in text and _COMMA.search(text))
+        return bool(text and _COMMA.search(text))
 
     def give_up(self) -> None:
         """Raise what has been collected, if anything."""
@@ -211,8 +213,13 @@ class Checker:
         except Misfit as misfit:
             self.misfit(misfit.x, misfit.y)
             return
-        for key in spec.expect:
-            self.check_step(self.whole(spec, program), ("expect", key), key)
+        for key, numbers in spec.expect.items():
+            whole = self.whole(spec, program)
+            if self.check_step(whole, ("expect", key), key):
+                shape = whole.refs()[whole.find(key)].shape
+                if [n for n in numbers.shape if n > 1] != [n for n in shape if n > 1]:
+                    text = say("expect.shape", name=key, has=dims(numbers.shape), shape=dims(shape))
+                    self.fault(("expect", key), text)
         if spec.stop is not None and self.check_step(program, ("stop",), spec.stop):
             reached = program.equations and program.find(spec.stop)
             if not reached or program.equations[-1].out.name != reached:

@@ -43,13 +43,14 @@ class Source:
         """
         at: Path = tuple(path.split(".")) if isinstance(path, str) else path
         parts: Path = tuple(int(p) if isinstance(p, str) and p.isdigit() else p for p in at)
+        for n in range(len(parts), 0, -1):
+            if parts[:n] in self.overrides:
+                return self.overrides[parts[:n]]
         if not self.text:
             return Place(".".join(map(str, parts)) or self.name)
         if key and (KEY, *parts) in self._marks:
             return self.at(*self._marks[KEY, *parts])
         while parts:
-            if parts in self.overrides:
-                return self.overrides[parts]
             if parts in self._marks:
                 return self.at(*self._marks[parts])
             parts = parts[:-1]

@@ -10,7 +10,7 @@ import pytest
 import blockcalc
 from blockcalc.compose import composed_formulas, flow
 from blockcalc.decimals import Rounding, constant, figure, power_figure
-from blockcalc.document import Closing, Grid, Head, Heading, Remark, StepPiece
+from blockcalc.document import Closing, Grid, Head, Heading, Remark, Result, StepPiece
 from blockcalc.embedded import folder
 from blockcalc.errors import UsageError
 from blockcalc.explain import Depth, chosen_steps, explain
@@ -61,10 +61,10 @@ def test_steps_are_chosen_by_name_alias_end_and_pattern() -> None:
 
 def test_a_few_chosen_steps_come_without_head_and_closing() -> None:
     kinds = {type(p) for p in pieces(TINY, patterns=("norm1.*",))}
-    assert kinds == {Heading, StepPiece}
+    assert kinds == {Heading, Remark, StepPiece}
     everything = pieces(TINY)
     assert isinstance(everything[0], Head)
-    assert isinstance(everything[-1], Closing)
+    assert [type(p) for p in everything[-2:]] == [Closing, Result]
     assert isinstance(pieces(TINY.with_order("pre"))[-1], Remark)
 
 
@@ -240,7 +240,9 @@ def test_corners_of_expressions() -> None:
 
 def test_digits_of_numbers() -> None:
     assert figure(12345678.0, 0, 4) == Figure("1.235", 7)
-    assert figure(-0.0, 2, 4) == Figure("0.00")
+    assert figure(-0.0, 2, 4) == Figure("0")
+    assert figure(-1e-18, 2, 4, noise=1e-15) == Figure("0.00")
+    assert figure(1.5624999999999998, 3, 4) == Figure("1.563")
     assert figure(9.9999e-7, 0, 2) == Figure("1.0", -6)
     assert power_figure(5e-324, 3).exponent == -324
     assert constant(1e-5) == Figure("1", -5)

@@ -30,7 +30,7 @@ FLOORS = [
 LIBRARIES = {
     "numpy": {"expr", "decimals", "ops", "spec", "trace", "block", "shapes", "shown", "reader",
               "explain", "views.data"},
-    "rich": {"views.terminal", "views.latex", "views.report"},
+    "rich": {"cli", "views.terminal", "views.latex", "views.report"},
     "typer": {"cli"},
     "yaml": {"source"},
 }  # fmt: skip

@@ -18,6 +18,7 @@ from blockcalc.document import (
     Operand,
     Piece,
     Remark,
+    Result,
     StepPiece,
 )
 from blockcalc.explain import Depth, explain
@@ -29,6 +30,7 @@ from blockcalc.views.layout import column_blocks, gap_sentences, shape_text
 
 PAGE = 76  # digits that fit beside each other on a line
 MOST_ROWS = 36  # rows of one array that fit on a page
+TOKEN_AXES = ("token", "query", "key")
 LONG_WORD = 24  # a longer word without a space may be broken anywhere
 
 _ESCAPES = {
@@ -48,6 +50,10 @@ _MATHS = {
     "Δ": r"\Delta", "Ω": r"\Omega", "²": "^2", "³": "^3", "¹": "^1", "°": r"^{\circ}",
 }  # fmt: skip
 
+ROOM = r"""% start a new page where little room is left, so that no heading stands alone
+\providecommand{\blockroom}[1]{\par\vskip 0pt plus #1\baselineskip\penalty-200
+  \vskip 0pt plus -#1\baselineskip}
+"""
 PREAMBLE = r"""% !TEX program = {engine}
 % set with: {engine} FILE
 {document_class}
@@ -74,12 +80,12 @@ def latex(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -> byt
     chinese = any(_east_asian(c) for c in body)
     if fragment:
         needs = "amsmath, textcomp" + (", ctex (xelatex)" if chinese else "")
-        return f"% needs the packages {needs}\n{body}\n".encode()
+        return f"% needs the packages {needs}\n{ROOM}{body}\n".encode()
     head = PREAMBLE.format(
         engine="xelatex" if chinese else "pdflatex",
         document_class=_XELATEX if chinese else _PDFLATEX,
     )
-    return f"{head}{body}\n\\end{{document}}\n".encode()
+    return f"{head}{ROOM}{body}\n\\end{{document}}\n".encode()
 
 
 def _east_asian(c: str) -> bool:
@@ -153,7 +159,7 @@ class _Writer:
     @write.register
     def _(self, piece: Heading) -> Iterator[str]:
         name = rf"\quad{{\normalfont\small\texttt{{{escape(piece.name)}}}}}" if piece.name else ""
-        yield rf"\section*{{{escape(piece.title)}{name}}}"
+        yield rf"\blockroom{{14}}\section*{{{escape(piece.title)}{name}}}"
         if piece.prose:
             yield escape(piece.prose) + r"\par\nopagebreak"
 
@@ -166,7 +172,7 @@ class _Writer:
     @write.register
     def _(self, piece: StepPiece) -> Iterator[str]:
         name = rf"\quad{{\normalfont\small\texttt{{{escape(piece.name)}}}}}"
-        yield rf"\subsection*{{{piece.number}\quad {escape(piece.title)}{name}}}"
+        yield rf"\blockroom{{9}}\subsection*{{{piece.number}\quad {escape(piece.title)}{name}}}"
         render = self.alphabet.render
         if piece.operands:
             yield rf"\[ {render(piece.left)} = {render(piece.formula)} \]"
@@ -196,6 +202,11 @@ class _Writer:
         yield r"\end{align*}"
 
     @write.register
+    def _(self, piece: Result) -> Iterator[str]:
+        yield rf"\textbf{{{escape(piece.title)}}}\nopagebreak"
+        yield from self.grids(piece.grids)
+
+    @write.register
     def _(self, piece: Remark) -> Iterator[str]:
         yield rf"\emph{{{escape(piece.text)}}}\par"
 
@@ -211,7 +222,7 @@ class _Writer:
         if line.middle is None:
             return f"${left} = {result}$ ({escape(line.words or '')})"
         signs = {"=": "=", "≈": r"\approx"}
-        middle = render(line.middle).replace(", ", r", \allowbreak ")
+        middle = render(line.middle).replace(", ", r", \allowbreak ").replace(r"\frac", r"\dfrac")
         text = f"${left} {signs[line.relation]} {middle} {signs[line.equals]} {result}$"
         return text + (f" ({escape(say('words.shortened'))})" if line.shortened else "")
 
@@ -240,16 +251,28 @@ class _Writer:
             yield rf"{{\small {escape(grid.caption)}\par\nopagebreak}}"
         gap = grid.column_gap[0] if grid.column_gap else None
         columns = "r" * (len(grid.column_labels) + (gap is not None))
-        yield rf"\[ {self.alphabet.symbol(grid.symbol)} = \begin{{array}}{{r|{columns}}}"
-        if grid.column_axis in ("key", "query", "token"):
+        labels = [_label(text) for text in grid.row_labels]
+        rows = [
+            " & ".join(_with_gap([self.alphabet.figure(f) for f in row], gap)) for row in grid.rows
+        ]
+        if grid.row_gap:
+            labels.insert(grid.row_gap[0], r"\vdots")
+            rows.insert(grid.row_gap[0], " & ".join([r"\vdots"] * len(columns)))
+        yield rf"\[ {self.alphabet.symbol(grid.symbol)} ="
+        if grid.column_axis in TOKEN_AXES:
             heads = [_label(text) for text in grid.column_labels]
+            yield rf"\begin{{array}}{{r|{columns}}}"
             yield "& " + " & ".join(_with_gap(heads, gap)) + r" \\ \hline"
-        for i, (text, row) in enumerate(zip(grid.row_labels, grid.rows, strict=True)):
-            cells = _with_gap([self.alphabet.figure(f) for f in row], gap)
-            yield _label(text) + " & " + " & ".join(cells) + r" \\"
-            if grid.row_gap and grid.row_gap[0] == i + 1:
-                yield r"\vdots & " + " & ".join([r"\vdots"] * len(cells)) + r" \\"
-        yield r"\end{array} \]"
+            yield from (f"{label} & {row} \\\\" for label, row in zip(labels, rows, strict=True))
+            yield r"\end{array} \]"
+            return
+        if grid.row_axis in TOKEN_AXES:
+            yield r"\begin{array}{r}"
+            yield from (rf"{label} \\" for label in labels)
+            yield r"\end{array}"
+        yield rf"\left[\begin{{array}}{{{columns}}}"
+        yield from (rf"{row} \\" for row in rows)
+        yield r"\end{array}\right] \]"
 
 
 def _label(text: str) -> str:

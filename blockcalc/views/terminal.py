@@ -24,6 +24,7 @@ from blockcalc.document import (
     Operand,
     Piece,
     Remark,
+    Result,
     StepPiece,
 )
 from blockcalc.notation import PLAIN_SIGNS, Text, clean, plain_signs
@@ -153,6 +154,8 @@ class Terminal:
 
     def safe(self, text: str) -> str:
         """Keep a name from steering the terminal, and signs to what it can show."""
+        if text.isascii() and text.isprintable():
+            return text
         return plain_signs(clean(text), self.encoding)
 
     def blank(self) -> None:
@@ -265,6 +268,14 @@ class Terminal:
         for left, right in piece.formulas:
             render = self.alphabet.render
             self.write(f"{render(left)} = {render(right)}", indent=INDENT, hang=4)
+
+    @show.register
+    def _(self, piece: Result) -> None:
+        self.blank()
+        self.write((piece.title, "title"), indent=INDENT)
+        self.write(*self.operand(piece.operand), indent=INDENT)
+        for grid in piece.grids:
+            self.grid(grid)
 
     @show.register
     def _(self, piece: Remark) -> None:
