@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
 from fractions import Fraction
 
 from blockcalc.decimals import constant, exact_figure, fraction_of, power_figure, unit_of
@@ -64,7 +65,10 @@ def work(left: Expr, cell: Expr, number: Number, show: Show, result: Figure, who
         if holds(middle, result):
             break
     else:
-        result = _fewer(middle, result)
+        shorter = _fewer(middle, result)
+        if shorter is None:
+            return Line(left, "=", None, "=", result)
+        result = shorter
     exactly = exact_value(middle)
     equals = "=" if exactly is not None and exactly == fraction_of(result) else "≈"
     relation = "≈" if _rounded(cell, number, show, extra) else "="
@@ -112,36 +116,82 @@ def _shorten(cell: Expr) -> Expr:
 
 def holds(middle: Expr, result: Figure) -> bool:
     """Tell whether a line is true as printed: the result is what it rounds to."""
-    value = evaluate(middle, lambda e: as_float(e))
     if result.digits in ("inf", "-inf"):
-        return bool(value == float(result.digits))
-    if not math.isfinite(value):
-        return False
+        return bool(evaluate(middle, as_float) == float(result.digits))
+    unit, shown = unit_of(result), fraction_of(result)
     exactly = exact_value(middle)
     if exactly is None:
-        gap = abs(Fraction(value) - fraction_of(result))
-        return gap < unit_of(result) * Fraction(499999, 1000000)
-    unit, shown = unit_of(result), fraction_of(result)
+        near = precise_value(middle)
+        return near is not None and abs(near[0] - shown) < unit / 2 - near[1]
     gap = abs(exactly - shown)
     return gap < unit / 2 or (gap == unit / 2 and abs(shown) > abs(exactly))
+
+
+def precise_value(middle: Expr) -> tuple[Fraction, Fraction] | None:
+    """Work a printed line to 40 digits, and say how far off it may be.
+
+    erfc has only float64's digits. None where the value leaves the range of numbers.
+    """
+    with localcontext(_PRECISE):
+        try:
+            value = _precise(middle)
+        except ArithmeticError:
+            return None
+        rough = any(isinstance(e, Call) and e.function == "erfc" for e in walk(middle))
+        return Fraction(value), abs(Fraction(value)) * Fraction(1, 10 ** (12 if rough else 30))
+
+
+def _precise(e: Expr) -> Decimal:
+    match e:
+        case Figure():
+            return Decimal(e.digits) * Decimal(10) ** (e.exponent or 0)
+        case Num(value=value, symbol=symbol):
+            return _PI if symbol == "pi" else Decimal(value)
+        case Fold(op="+", terms=terms):
+            return sum((_precise(t) for t in terms), Decimal(0))
+        case Fold(terms=terms):
+            return max(_precise(t) for t in terms)
+        case Binary(op=op, left=left, right=right):
+            return _PRECISE_BINARY[op](_precise(left), _precise(right))
+        case Call(function=function, args=args):
+            return _PRECISE_CALLS[function](*(_precise(a) for a in args))
+    raise TypeError(type(e).__name__)
+
+
+_PRECISE = Context(
+    prec=40, Emax=10**6, Emin=-(10**6), traps=[InvalidOperation, DivisionByZero, Overflow]
+)
+_PI = Decimal("3.141592653589793238462643383279502884197169")
+_PRECISE_BINARY: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "^": lambda a, b: a ** int(b),
+}
+_PRECISE_CALLS: dict[str, Callable[..., Decimal]] = {
+    "sqrt": lambda x: x.sqrt(),
+    "exp": lambda x: x.exp(),
+    "max": max,
+    "ratio": lambda a, b: a / b,
+    "erfc": lambda x: Decimal(math.erfc(x)),
+}
 
 
 def as_float(e: Expr) -> float:
     """Give the number that a printed leaf spells."""
     assert isinstance(e, Figure)
-    if e.digits in ("inf", "-inf"):
-        return float(e.digits)
-    return float(fraction_of(e))
+    return float(e.digits if e.exponent is None else f"{e.digits}e{e.exponent}")
 
 
-def _fewer(middle: Expr, result: Figure) -> Figure:
-    """Drop digits of the result until the line holds."""
-    value = float(fraction_of(result))
+def _fewer(middle: Expr, result: Figure) -> Figure | None:
+    """Drop digits of the result until the line holds; None if it never does."""
+    value = as_float(result)
     for digits in range(len(result.digits) - 1, 0, -1):
-        shorter = power_figure(value, digits)
+        shorter = power_figure(value, digits) if value else result
         if holds(middle, shorter):
             return shorter
-    return result
+    return None
 
 
 def exact_value(expr: Expr) -> Fraction | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,10 +46,17 @@ def scan(args: Sequence[str], options: dict[str, bool]) -> Iterator[tuple[int, s
             yield here, None, arg
             continue
         name, equals, value = arg.partition("=")
+        if options.get(arg[:2]) and len(arg) > 2:
+            name, equals, value = arg[:2], "=", arg[2:].removeprefix("=")
         if options.get(name) and not equals and index < len(args):
             value = args[index]
             index += 1
         yield here, name, value
+
+
+def _quiet() -> None:
+    """Let what is still to be printed go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _options(commands: Sequence[Any]) -> dict[str, bool]:
@@ -120,7 +128,7 @@ class Command(TyperCommand):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            _quiet()
             raise typer.Exit(0) from None
         return result
 
@@ -210,8 +218,10 @@ def _load(
     from blockcalc.block import run as work
     from blockcalc.reader import load, parse_eps, parse_round, parse_sets
 
-    pairs = parse_sets(sets or [], norm.value if norm else None)
-    if file == "-" and sys.stdin.isatty():
+    pairs = parse_sets(
+        sets or [], {"norm.order": norm.value if norm else None, "eps": eps, "round": rounding}
+    )
+    if file == "-" and sys.stdin is not None and sys.stdin.isatty():
         print(say("cli.waiting"), file=sys.stderr)
     spec = load(embedded.default() if file is None else file, pairs)
     if norm is not None:
@@ -350,7 +360,8 @@ def format_(debug: DebugOpt = False) -> None:
 
 
 def _note(text: str) -> None:
-    print(_encodable(text, sys.stderr.encoding), file=sys.stderr)
+    with suppress(OSError, AttributeError):
+        print(_encodable(text, sys.stderr.encoding), file=sys.stderr, flush=True)
 
 
 def _encodable(text: str, encoding: str | None) -> str:
@@ -361,8 +372,18 @@ def _encodable(text: str, encoding: str | None) -> str:
 
 def main() -> None:
     """Run the command line; the only place where an exception becomes an exit code."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         app()
+    except SystemExit as end:
+        # click ends with 1 and this wrapper where the reader of a help page has gone away
+        gone = type(sys.stdout).__name__ == "PacifyFlushWrapper"
+        sys.exit(0 if gone else end.code)
+    except OSError as error:
+        _note(say("write.failed", problem=error.strerror or str(error)))
+        _quiet()
+        sys.exit(3)
     except BlockcalcError as error:
         from blockcalc.views.report import report
 

@@ -20,6 +20,7 @@ from blockcalc.expr import Figure
 
 _WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
 _SMALLEST_FIXED = -4  # 0.0001 is still written out; below it, powers of ten
+ALL_DIGITS = 14  # who asks for so many wants the noise of floating point too
 _KEPT = 2  # a number is written out only where at least so many of its digits show
 
 
@@ -55,18 +56,20 @@ def plain_floats(values: NDArray[Any]) -> list[float]:
     return [float(str(v)) for v in values]
 
 
-def shortest(x: float) -> Decimal:
+def shortest(x: float, exact: bool = False) -> Decimal:
     """Give the shortest decimal text of a number, the noise of floating point left aside.
 
-    A number within 1e-14 of one of 12 digits is taken for that one: 0.1 + 0.2 is 0.3.
+    A number within 1e-14 of one of 12 digits is taken for that one, 0.1 + 0.2 for 0.3, unless
+    ``exact`` asks for all digits.
     """
     short = Decimal(f"{x:.11e}")
-    return short if abs(float(short) - x) <= 1e-14 * abs(x) else Decimal(repr(x))
+    near = not exact and abs(float(short) - x) <= 1e-14 * abs(x)
+    return short if near else Decimal(repr(x))
 
 
-def rounded(x: float, places: int) -> Decimal:
+def rounded(x: float, places: int, exact: bool = False) -> Decimal:
     """Round to ``places`` decimals, half away from zero on the shortest text of ``x``."""
-    return shortest(x).quantize(Decimal(1).scaleb(-places), context=_WIDE)
+    return shortest(x, exact).quantize(Decimal(1).scaleb(-places), context=_WIDE)
 
 
 def exponent_of(x: float) -> int:
@@ -74,7 +77,7 @@ def exponent_of(x: float) -> int:
     return Decimal(repr(x)).adjusted()
 
 
-def places_needed(x: float) -> int:
+def places_needed(x: float, exact: bool = False) -> int:
     """Count the decimals that show ``x`` whole, the noise of floating point left aside.
 
     Examples
@@ -82,7 +85,7 @@ def places_needed(x: float) -> int:
     >>> places_needed(0.30000000000000004), places_needed(0.125)
     (1, 3)
     """
-    exponent = shortest(x).normalize().as_tuple().exponent
+    exponent = shortest(x, exact).normalize().as_tuple().exponent
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
@@ -110,7 +113,7 @@ def column_places(values: Iterable[float], digits: int) -> int:
         return 0
     exponents = [exponent_of(v) for v in written]
     most = max(0, min(digits, digits - 1 - min(exponents)), digits - 1 - max(exponents))
-    return min(most, max(places_needed(v) for v in written))
+    return min(most, max(places_needed(v, digits >= ALL_DIGITS) for v in written))
 
 
 def figure(x: float, places: int, digits: int, noise: float = 0.0) -> Figure:
@@ -140,9 +143,10 @@ def figure(x: float, places: int, digits: int, noise: float = 0.0) -> Figure:
     if x == 0:
         return Figure("0")
     if not _as_power(x, digits):
-        value = rounded(x, places)
+        exact = digits >= ALL_DIGITS
+        value = rounded(x, places, exact)
         seen = value.adjusted() + places + 1 if value else 0
-        if seen >= _KEPT or places_needed(x) <= places:
+        if seen >= _KEPT or places_needed(x, exact) <= places:
             return Figure(f"{value:.{places}f}")
     return power_figure(x, digits)
 
@@ -150,8 +154,8 @@ def figure(x: float, places: int, digits: int, noise: float = 0.0) -> Figure:
 def power_figure(x: float, digits: int) -> Figure:
     """Write a number out as digits times a power of ten, no digit that it does not need."""
     exponent = exponent_of(x)
-    mantissa = shortest(x).scaleb(-exponent)
-    places = min(digits - 1, places_needed(float(mantissa)))
+    mantissa = shortest(x, digits >= ALL_DIGITS).scaleb(-exponent)
+    places = min(digits - 1, places_needed(float(mantissa), digits >= ALL_DIGITS))
     value = mantissa.quantize(Decimal(1).scaleb(-places), context=_WIDE)
     if abs(value) >= 10:
         value, exponent = value / 10, exponent + 1
@@ -180,4 +184,4 @@ def unit_of(shown: Figure) -> Fraction:
 
 def exact_figure(x: float) -> Figure:
     """Show all that ``x`` has, float noise past 15 digits left aside."""
-    return figure(x, places_needed(x), 17)
+    return figure(x, places_needed(x), ALL_DIGITS - 1)

@@ -23,8 +23,7 @@ class Head:
 
     title: str
     notes: str | None
-    flow: tuple[str, ...]
-    facts: tuple[tuple[str, str], ...]
+    facts: tuple[tuple[str, tuple[str, ...]], ...]
     hints: tuple[str, ...]
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
 
-from blockcalc.arithmetic import Number, work
+import numpy as np
+
+from blockcalc.arithmetic import Number, exact_value, work
 from blockcalc.compose import composed_formulas, flow
-from blockcalc.decimals import constant
+from blockcalc.decimals import constant, exact_figure
 from blockcalc.document import (
     Closing,
     Given,
@@ -22,7 +24,7 @@ from blockcalc.document import (
     StepPiece,
 )
 from blockcalc.errors import Fault, UsageError
-from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, fill, walk
+from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, fill, substitute, walk
 from blockcalc.ops import Array, Elementwise, Quotient, Ref
 from blockcalc.program import Program, Section, did_you_mean
 from blockcalc.shown import Shown
@@ -100,7 +102,7 @@ class _Explainer:
     def __init__(self, spec: Spec, trace: Trace, depth: Depth) -> None:
         self.spec, self.trace, self.depth = spec, trace, depth
         self.program = trace.program
-        self.digits = 15 if trace.rounding else depth.digits
+        self.digits = 12 if trace.rounding else depth.digits
         self.shown: dict[str, Shown] = {}
         self.chosen = chosen_steps(self.program, depth.patterns) if depth.patterns else None
 
@@ -157,12 +159,13 @@ class _Explainer:
         """Say what block this is and which conventions are in force."""
         spec, x = self.spec, self.program.inputs[0]
         facts = [
-            (say("fact.tokens"), f"{x.shape[-2]} ({', '.join(spec.tokens)})"),
-            (say("fact.sizes"), self.sizes()),
-            (say("fact.order"), say(f"order.{spec.order}")),
-            (say("fact.conventions"), "; ".join(self.conventions())),
+            (say("fact.tokens"), (f"{x.shape[-2]} ({', '.join(spec.tokens)})",)),
+            (say("fact.sizes"), (self.sizes(),)),
+            (say("fact.order"), (say(f"order.{spec.order}"),)),
+            (say("fact.flow"), (" → ".join(flow(self.program)),)),
+            (say("fact.conventions"), tuple(self.conventions())),
         ]
-        facts += [(say("fact.rounding"), text) for text in self.rounding()]
+        facts += [(say("fact.rounding"), (text,)) for text in self.rounding()]
         hints = []
         norms = [s for s in self.program.sections if s.kind == "layer_norm"]
         if any(s.settings["width"] == 2 for s in norms):
@@ -170,7 +173,6 @@ class _Explainer:
         return Head(
             spec.title or say("title.none"),
             spec.notes,
-            flow(self.program),
             tuple(facts),
             tuple(hints),
         )
@@ -242,7 +244,10 @@ class _Explainer:
     def step(self, step: Step) -> StepPiece:
         """Say everything about one step."""
         eq = step.equation
-        shown = self.matrix(eq.out, eq.op.magnitude(step.inputs))
+        with np.errstate(all="ignore"):
+            magnitude = eq.op.magnitude(step.inputs)
+        shown = self.matrix(eq.out, magnitude)
+        shown.certain = lambda at: self.is_certain(step, at)
         bare = self.depth.detail == "tables"
         operands = () if bare else tuple(self.matrix(r).operand for r in eq.inputs)
         lines = () if bare else tuple(self.lines(step, shown))
@@ -260,6 +265,16 @@ class _Explainer:
             tuple(self.notes(step)),
             self.definition(step),
         )
+
+    def is_certain(self, step: Step, at: At) -> bool:
+        """Tell whether a small number is none of round-off: exact operands make it."""
+
+        def leaf(e: Expr) -> Expr:
+            return exact_figure(float(step.inputs[e.operand][e.at])) if isinstance(e, Cell) else e
+
+        tree = substitute(step.equation.op.cell(at, step.equation.inputs), leaf)
+        short = all(len(e.digits) <= 13 for e in walk(tree) if isinstance(e, Figure))
+        return short and exact_value(tree) not in (None, 0)
 
     def definition(self, step: Step) -> tuple[Expr, Expr] | None:
         """Spell out a function that formulas name: GELU(x) = …."""
@@ -321,7 +336,8 @@ class _Explainer:
             if isinstance(eq.op, Quotient) and _no_answer(tree, number):
                 yield Line(left, "=", None, "=", result, words=say("words.undefined"))
             else:
-                yield work(left, tree, number, show, result, self.depth.whole)
+                line = work(left, tree, number, show, result, self.depth.whole)
+                yield line if line.middle else replace(line, words=say("words.lost"))
 
 
 def _no_answer(tree: Expr, number: Number) -> bool:

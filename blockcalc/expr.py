@@ -168,7 +168,7 @@ _BINARY: dict[str, Callable[[Value, Value], Value]] = {
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "/": lambda a, b: a / b,
-    "^": lambda a, b: a**b,
+    "^": np.power,
 }
 
 _FOLDS: dict[str, str] = {"+": "+", "max": "max"}

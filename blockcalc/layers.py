@@ -94,7 +94,7 @@ def layer_norm(b: Builder, x: Ref, norm: NormSpec, index: str) -> Ref:
             )
         if "" in parts:
             beta = b.given(f"{name}.beta", mark("beta"), (d,))
-            h = write("", Elementwise.on(lambda n, c: n + c, h, beta, rowwise=True), h, beta)
+            h = write("", Elementwise.on(lambda n, c: n + c, h, beta), h, beta)
         return h
 
 

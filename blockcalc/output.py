@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -18,31 +19,33 @@ def write_file(target: str, content: bytes, force: bool = False) -> None:
     WriteError
         The file exists and ``force`` is not given, or it cannot be written.
     """
-    path = Path(target)
-    if path.is_dir():
-        raise WriteError(Fault(say("write.directory"), Place(target)))
-    if not force and os.path.lexists(path):
-        raise WriteError(Fault(say("write.exists"), Place(target), say("write.exists.hint")))
     temporary: str | None = None
+    taken = Fault(say("write.exists"), Place(target), say("write.exists.hint"))
     try:
+        if Path(target).is_dir():
+            raise WriteError(Fault(say("write.directory"), Place(target)))
+        if not force and os.path.lexists(target):
+            raise WriteError(taken)
+        path = Path(os.path.realpath(target))
+        mode = path.stat().st_mode if path.exists() else None
+        if mode is not None and not stat.S_ISREG(mode):
+            raise WriteError(Fault(say("write.special"), Place(target)))
         handle, temporary = tempfile.mkstemp(prefix=".blockcalc-", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
+        os.chmod(temporary, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
         if force:
             os.replace(temporary, path)
         else:
             _link(temporary, path)
     except FileExistsError:
-        raise WriteError(
-            Fault(say("write.exists"), Place(target), say("write.exists.hint"))
-        ) from None
+        raise WriteError(taken) from None
     except FileNotFoundError:
         raise WriteError(Fault(say("write.folder"), Place(target))) from None
-    except OSError as error:
-        message = say("write.failed", problem=error.strerror or str(error))
+    except (OSError, ValueError) as error:
+        message = say("write.failed", problem=getattr(error, "strerror", None) or str(error))
         raise WriteError(Fault(message, Place(target))) from None
     finally:
         if temporary is not None and os.path.exists(temporary):
@@ -73,11 +76,11 @@ def write_folder(target: str, contents: dict[str, bytes], force: bool = False) -
     Nothing is written if one of them exists and ``force`` is not given.
     """
     folder = Path(target)
-    taken = [name for name in contents if os.path.lexists(folder / name)]
-    if taken and not force:
-        place = Place(str(folder / taken[0]))
-        raise WriteError(Fault(say("write.exists"), place, say("write.exists.hint")))
     try:
+        taken = [name for name in contents if os.path.lexists(folder / name)]
+        if taken and not force:
+            place = Place(str(folder / taken[0]))
+            raise WriteError(Fault(say("write.exists"), place, say("write.exists.hint")))
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = say("write.failed", problem=error.strerror or str(error))

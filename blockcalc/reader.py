@@ -19,7 +19,15 @@ from blockcalc.errors import Fault, InputError, LookupFault, Place, UsageError
 from blockcalc.ops import ACTIVATIONS, Ref
 from blockcalc.program import Misfit, Program, did_you_mean
 from blockcalc.shapes import check_shapes
-from blockcalc.source import Path, Source, decode, plain_scalar, read_text, read_value
+from blockcalc.source import (
+    Path,
+    Source,
+    decode,
+    is_index,
+    plain_scalar,
+    read_text,
+    read_value,
+)
 from blockcalc.spec import EPS, AttentionSpec, BlockSpec, FfnSpec, NormSpec, Spec
 from blockcalc.titles import say
 
@@ -57,6 +65,8 @@ def load(source: str | FilePath | Mapping[str, Any], sets: Sequence[tuple[str, s
         text = Source("<dict>", "", False, _plain(source))
     else:
         text = read_file(str(source))
+    if sets:
+        text.data = _plain(text.data)  # what aliases share is set in one place only
     for key, value in sets:
         _set(text, key, value)
     return Checker(text).spec()
@@ -65,6 +75,8 @@ def load(source: str | FilePath | Mapping[str, Any], sets: Sequence[tuple[str, s
 def read_file(name: str) -> Source:
     """Read a file, or standard input for ``-``, as plain data with places."""
     if name == "-":
+        if sys.stdin is None:
+            raise InputError(Fault(say("file.no_stdin")))
         return read_text(decode(sys.stdin.buffer.read(), "<stdin>"), "<stdin>")
     try:
         raw = FilePath(name).read_bytes()
@@ -81,9 +93,13 @@ def read_file(name: str) -> Source:
     return read_text(decode(raw, name), name)
 
 
-def parse_sets(texts: Sequence[str], norm: str | None = None) -> list[tuple[str, str]]:
-    """Split ``KEY=VALUE`` texts; a key set twice, or against ``--norm``, is a usage error."""
-    found: dict[str, str] = {"norm.order": norm} if norm else {}
+def parse_sets(texts: Sequence[str], options: Mapping[str, str | None]) -> list[tuple[str, str]]:
+    """Split ``KEY=VALUE`` texts.
+
+    A key set twice, or against an option that sets the same, is a usage error; ``options`` are
+    those by key, such as ``norm.order`` of ``--norm``.
+    """
+    found = {key: value for key, value in options.items() if value is not None}
     pairs = []
     for text in texts:
         key, equals, value = text.partition("=")
@@ -91,6 +107,8 @@ def parse_sets(texts: Sequence[str], norm: str | None = None) -> list[tuple[str,
             raise UsageError(Fault(say("set.key", text=text)))
         key, value = key.strip(), value.strip()
         name = "norm.order" if key == "norm" else key
+        if key.endswith(".eps") and "eps" in found:
+            name = "eps"
         if found.setdefault(name, value) != value:
             raise UsageError(Fault(say("set.twice", key=key, first=found[name], second=value)))
         pairs.append((key, value))
@@ -129,24 +147,25 @@ def _plain(value: Any) -> Any:
 def _set(source: Source, key: str, text: str) -> None:
     """Set one key over those of the file."""
     origin = Place(f"--set {key}={text}")
-    path: Path = tuple(int(p) if p.isdigit() else p for p in key.split("."))
+    path: Path = tuple(int(p) if is_index(p) else p for p in key.split("."))
     if path[0] == "expect" and len(path) > 1:
         path = ("expect", key.partition(".")[2])
     if not isinstance(source.data, dict):
         return
     holder: Any = source.data
-    for part, after in zip(path, (*path[1:], None), strict=True):
+    for depth, (part, after) in enumerate(zip(path, (*path[1:], None), strict=True)):
         inside = isinstance(holder, list)
         if inside and not (isinstance(part, int) and part < len(holder)):
             raise InputError(Fault(say("set.index"), origin))
         where: Any = part if inside else str(part)
         if after is None:
-            holder[where] = read_value(text)
+            holder[where] = read_value(text, origin.file)
             break
         below = holder[where] if inside else holder.get(where)
         if not isinstance(below, dict | list):
             below = {"order": below} if part == "norm" and isinstance(below, str) else {}
             holder[where] = below
+            source.overrides[path[: depth + 1]] = origin
         holder = below
     source.overrides[path] = origin
 
@@ -293,6 +312,14 @@ class Checker:
         self.fault(path, say("number.other", what=kind_of(value)))
         return None
 
+    def typed(self, path: Path, otherwise: str) -> str:
+        """Give a plain word as it stands in the file: 007 stays 007."""
+        place = self.source.place(path)
+        if place.text is None or place.column is None:
+            return otherwise
+        found = re.match(r"[-+0-9]+", place.text[place.column - 1 :])
+        return found[0] if found else otherwise
+
     def words(self, value: Any, path: Path, known: Sequence[str], what: str) -> str | None:
         """Read one of a few words."""
         if isinstance(value, str) and value in known:
@@ -305,6 +332,8 @@ class Checker:
     def text(self, value: Any, path: Path) -> str | None:
         """Read a text."""
         if isinstance(value, str):
+            if not is_text(value):
+                self.fault(path, say("text.surrogate"))
             return value
         self.fault(path, say("want.text", what=kind_of(value)), say("want.text.hint"))
         return None
@@ -373,6 +402,11 @@ class Checker:
 
 
 Reader = Callable[[Checker, Any, Path], Any]
+
+
+def is_text(text: str) -> bool:
+    """Tell whether a text can be written: half a surrogate pair cannot."""
+    return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def kind_of(value: Any) -> str:
@@ -493,7 +527,9 @@ def _tokens(c: Checker, value: Any, path: Path) -> tuple[str, ...] | None:
     before = len(c.faults)
     for i, v in enumerate(value):
         if isinstance(v, str | int) and not isinstance(v, bool):
-            labels.append(str(v))
+            labels.append(v if isinstance(v, str) else c.typed((*path, i), str(v)))
+            if not is_text(labels[-1]):
+                c.fault((*path, i), say("text.surrogate"))
         else:
             c.fault((*path, i), say("tokens.label", what=kind_of(v)), say("want.text.hint"))
     return tuple(labels) if len(c.faults) == before else None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blockcalc.decimals import column_places, figure, places_needed
+from blockcalc.decimals import ALL_DIGITS, column_places, figure, places_needed
 from blockcalc.document import Grid, Operand
 from blockcalc.expr import At, Figure
 from blockcalc.ops import Ref
@@ -36,6 +36,8 @@ class Shown:
         Whether long matrices are shown whole.
     magnitude : ndarray, optional
         What the round-off of each number is measured by.
+    certain : callable, optional
+        Tells of a number that could be round-off that it is none.
     """
 
     ref: Ref
@@ -43,6 +45,7 @@ class Shown:
     digits: int
     whole: bool = False
     magnitude: NDArray[Any] | None = None
+    certain: Callable[[At], bool] | None = None
 
     def __post_init__(self) -> None:
         self._places: dict[At, int] = {}
@@ -68,7 +71,10 @@ class Shown:
         """Give the size below which the number at a place is round-off."""
         if self.magnitude is None:
             return 0.0
-        return self._noise * float(self.magnitude[at])
+        size = self._noise * float(self.magnitude[at])
+        if not math.isfinite(size) or not 0 < abs(self.value[at]) <= size:
+            return 0.0
+        return 0.0 if self.certain and self.certain(at) else size
 
     def figure(self, at: At) -> Figure:
         """Decide the digits of one number, as its table shows it."""
@@ -84,7 +90,8 @@ class Shown:
         if not math.isfinite(x):
             return figure(x, 0, self.digits)
         noise = 0.0 if extra else self.noise(at)
-        needed = 0 if abs(x) <= noise else places_needed(x)
+        exact = self.digits + extra >= ALL_DIGITS
+        needed = 0 if abs(x) <= noise else places_needed(x, exact)
         return figure(x, min(self._places_at(at) + extra, needed), self.digits + extra, noise)
 
     def _places_at(self, at: At) -> int:

@@ -41,8 +41,10 @@ class Source:
 
         Where it has none of its own, of its nearest holder.
         """
-        at: Path = tuple(path.split(".")) if isinstance(path, str) else path
-        parts: Path = tuple(int(p) if isinstance(p, str) and p.isdigit() else p for p in at)
+        parts = path
+        if isinstance(path, str):
+            parts = tuple(int(p) if is_index(p) else p for p in path.split("."))
+        assert not isinstance(parts, str)
         for n in range(len(parts), 0, -1):
             if parts[:n] in self.overrides:
                 return self.overrides[parts[:n]]
@@ -58,7 +60,7 @@ class Source:
 
     def at(self, line: int, column: int) -> Place:
         """Give the place of a line and a column, both counted from 0."""
-        lines = self.text.splitlines()
+        lines = self.text.split("\n")
         return Place(self.name, line + 1, column + 1, lines[line] if line < len(lines) else "")
 
     @cached_property
@@ -73,6 +75,11 @@ class Source:
     def fail(self, message: str, line: int, column: int, hint: str | None = None) -> InputError:
         """Make the error for a place of this text."""
         return InputError(Fault(message, self.at(line, column), hint))
+
+
+def is_index(word: str) -> bool:
+    """Tell whether a part of a path is a place in a list."""
+    return word.isascii() and word.isdecimal() and len(word) < 10
 
 
 def decode(raw: bytes, name: str) -> str:
@@ -102,9 +109,9 @@ def read_text(text: str, name: str) -> Source:
     return source
 
 
-def read_value(text: str) -> Any:
+def read_value(text: str, name: str) -> Any:
     """Read one value as a file would have it: ``true``, ``1e-5``, ``[[1, 0], [0, 1]]``."""
-    return _YamlBuilder(Source(text, text, False), None).document()
+    return _YamlBuilder(Source(name, text, False), None).document()
 
 
 def _is_json(text: str) -> bool:
@@ -115,19 +122,19 @@ def _is_json(text: str) -> bool:
     return True
 
 
-class _Repeated(Exception):
-    pass
-
-
 def _read_json(source: Source) -> Any:
+    doubtful = False
+
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal doubtful
         found = dict(items)
-        if len(found) != len(items):
-            raise _Repeated
+        doubtful = doubtful or len(found) != len(items)
         return found
 
-    def constant(word: str) -> Any:
-        raise _Repeated
+    def constant(word: str) -> float:
+        nonlocal doubtful
+        doubtful = True
+        return 0.0
 
     if not source.text.strip():
         raise source.fail(say("file.empty"), 0, 0)
@@ -138,13 +145,12 @@ def _read_json(source: Source) -> Any:
         raise source.fail(message, error.lineno - 1, error.colno - 1) from None
     except RecursionError:
         raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0) from None
-    except _Repeated:
-        _JsonMarks(source.text, {}, source).value((), 0)
-        raise
     except ValueError:
         raise source.fail(say("number.long"), 0, 0) from None
     if _depth(data) > MAX_DEPTH:
         raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0)
+    if doubtful:
+        _JsonMarks(source.text, {}, source).value((), 0)
     return data
 
 
@@ -246,7 +252,7 @@ def plain_scalar(text: str) -> Any:
 
 # a lone ? in a row of numbers is a blank; to YAML it would begin a key
 _BLANK = re.compile(r"(?<=[\[,\s])\?(?=\s*[,\]])")
-_ROW = re.compile(r"""\[[^\[\]"'#]*\]""")
+_ROW = re.compile(r"(?m:(?<=[\[,:])|(?<=[\[,:-] )|^ *)\[[-+.,/?~\sA-Za-z0-9]*\]")
 
 
 def _blanks(text: str) -> str:
@@ -294,7 +300,7 @@ class _YamlBuilder:
             message = say("yaml.character", code=f"U+{ord(character or chr(0)):04X}")
             return self.source.fail(message, line, 0)
         line, column = mark.line, mark.column
-        lines = self.source.text.splitlines()
+        lines = self.source.text.split("\n")
         text = lines[line] if line < len(lines) else ""
         if "\t" in text[: len(text) - len(text.lstrip())]:
             return self.source.fail(say("yaml.tab"), line, 0, say("yaml.tab.hint"))

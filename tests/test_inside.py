@@ -125,10 +125,8 @@ def test_a_function_in_a_formula_is_spelled_out() -> None:
 
 def test_rounding_is_said_and_shows_all_its_digits() -> None:
     head = pieces(TINY.with_rounding(Rounding("significant", 3)))[0]
-    assert (
-        "rounding",
-        "every step rounded to 3 significant figures before going on, half away from zero",
-    ) in head.facts
+    said = "every step rounded to 3 significant figures before going on, half away from zero"
+    assert ("rounding", (said,)) in head.facts
 
 
 def test_a_row_that_paper_cannot_answer_is_noted() -> None:
@@ -146,11 +144,11 @@ def test_other_conventions_are_named() -> None:
     spec = blockcalc.load(
         folder() / "three_features.yaml", [("attn.scale", "0.5"), ("attn.softmax", "shifted")]
     )
-    said = dict(pieces(spec)[0].facts)["conventions"]
+    said = "; ".join(dict(pieces(spec)[0].facts)["conventions"])
     assert "scores multiplied by 0.5" in said
     assert "shifted by the row's maximum" in said
     tiny = blockcalc.load(folder() / "three_features.yaml", [("attn.scale", "1e-7")])
-    assert "multiplied by 1e-7" in dict(pieces(tiny)[0].facts)["conventions"]
+    assert "scores multiplied by 1e-7" in dict(pieces(tiny)[0].facts)["conventions"]
 
 
 def test_the_block_in_short() -> None:

@@ -92,7 +92,7 @@ def test_every_activation_is_set(activation: str, tmp_path: Path) -> None:
 
 
 NAMES = ["W_q 50% & #1", r"a{b}~^\$", r"\input{/etc/hostname}", "$x$", "<b> | \"q\" 'q' `", "-- ---", "é ß ñ ž", "[x] a]b",
-         "γ √2 → ∞", "a" * 90, "x y " * 30, "🍎 яд", r"\\ \end{document}", "%", "", " "]  # fmt: skip
+         "γ √2 → ∞", "a" * 90, "x y " * 30, "🍎 яд", "ĦħĸĿŀŉŦŧ", ",,a <<b>>", "WWWWWWWWWWWW", r"\\ \end{document}", "%", "", " "]  # fmt: skip
 
 
 @pdflatex
@@ -106,6 +106,19 @@ def test_names_are_shown_as_typed(tmp_path: Path) -> None:
                  r"100% of \today & #1", r"\\ \end{document}"):  # fmt: skip
         assert name in pages, name
     assert "a" * 20 in pages
+
+
+@xelatex
+@pdftotext
+@pytest.mark.parametrize(
+    "tokens", [["привет", "мир", "как", "дела"], ["語言模型", "機器學習", "深度學習"], ["WWWWWWWW0"] * 40,
+               ["👩‍👩‍👧‍👦", "b"], ["a long label of many words " + c for c in "abc"]]
+)  # fmt: skip
+def test_wide_labels_stay_on_the_page(tokens: list[str], tmp_path: Path) -> None:
+    n = len(tokens)
+    data = {"tokens": tokens, "x": np.eye(n, 3).tolist(),
+            "attn": {"w_q": [[1]] * 3, "w_k": [[2]] * 3, "w_v": np.eye(3).tolist()}, "stop": "attn.weights"}  # fmt: skip
+    typeset(export(data, "--all"), tmp_path)
 
 
 @xelatex

@@ -73,6 +73,7 @@ TEXTS: dict[str, str] = {
     # lines and notes
     "words.takes": "takes",
     "words.undefined": "0/0 on paper; taken as 0, for all numbers of this row are equal",
+    "words.lost": "the terms cancel beyond what floating point holds",
     "words.shortened": "terms left out for length",
     "worked.all": "every cell",
     "worked.row": "worked for {token}",
@@ -170,6 +171,8 @@ TEXTS: dict[str, str] = {
     "array.ragged": "{name}: row {row} has {has}, row 1 has {first}",
     "array.uneven": "{name}: part {row} is {has}, part 1 is {first}",
     "eps.negative": "eps must not be negative",
+    "text.surrogate": "this text holds half of a surrogate pair",
+    "file.no_stdin": "standard input is closed",
     "tokens.list": "a list of labels is wanted, one for each row of x; this is {what}",
     "tokens.label": "a label is text; this is {what}",
     "tokens.count": "{has} labels for {rows} rows of x",
@@ -193,6 +196,7 @@ TEXTS: dict[str, str] = {
     "shape.residual.hint": "give an output projection, {name} [{rows}, {cols}], or stop before the residual",
     # writing
     "write.directory": "this is a folder",
+    "write.special": "this is no regular file",
     "write.exists": "the file exists and is left as it is",
     "write.exists.hint": "--force writes over it",
     "write.folder": "there is no such folder to write into",

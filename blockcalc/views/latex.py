@@ -54,6 +54,8 @@ ROOM = r"""% start a new page where little room is left, so that no heading stan
 \providecommand{\blockroom}[1]{\par\vskip 0pt plus #1\baselineskip\penalty-200
   \vskip 0pt plus -#1\baselineskip}
 """
+_NOT_IN_FONTS = "ĦħĸĿŀŉŦŧ"
+
 PREAMBLE = r"""% !TEX program = {engine}
 % set with: {engine} FILE
 {document_class}
@@ -63,7 +65,7 @@ PREAMBLE = r"""% !TEX program = {engine}
 \setlength{{\parindent}}{{0pt}}
 \relpenalty=0 \binoppenalty=0 % long sums may break at their signs
 \raggedbottom
-\emergencystretch=3em
+\sloppy
 \allowdisplaybreaks
 \begin{{document}}
 """
@@ -110,7 +112,7 @@ def escape(text: str) -> str:
     50\% \& \#1 W\_q
     """
     words = []
-    for word in clean(text).split(" "):
+    for word in clean(text).replace(",,", ",\u200c,").split(" "):
         joint = r"\allowbreak{}" if len(word) > LONG_WORD else ""
         words.append(joint.join(_character(c) for c in word))
     return " ".join(words)
@@ -119,11 +121,14 @@ def escape(text: str) -> str:
 def _character(c: str) -> str:
     if c in _ESCAPES:
         return _ESCAPES[c]
+    if c == "\u200c":
+        return "{}"
     if c in _MATHS:
         return rf"\ensuremath{{{_MATHS[c]}}}"
-    if c < "\x7f" or "\xa1" <= c <= "\u017e" or _east_asian(c):
+    european = "\xa1" <= c <= "\u017e" and c not in _NOT_IN_FONTS
+    if c < "\x7f" or european or _east_asian(c):
         return c
-    return rf"\texttt{{U+{ord(c):04X}}}"
+    return rf"\texttt{{U+{ord(c):04X}}}\allowbreak{{}}"
 
 
 class _Writer:
@@ -149,9 +154,8 @@ class _Writer:
         for line in (piece.notes or "").splitlines():
             yield escape(line) + r"\par"
         yield r"\begin{description}\setlength{\itemsep}{0pt}"
-        facts = [*piece.facts[:3], (say("fact.flow"), " → ".join(piece.flow)), *piece.facts[3:]]
-        for name, text in facts:
-            yield rf"\item[{escape(name)}] {escape(text)}"
+        for name, lines in piece.facts:
+            yield rf"\item[{escape(name)}] {escape('; '.join(lines))}"
         yield r"\end{description}"
         for hint in piece.hints:
             yield rf"\emph{{{escape(hint)}}}\par"
@@ -229,11 +233,11 @@ class _Writer:
     def grids(self, grids: Sequence[Grid]) -> Iterator[str]:
         """Write tables, each in blocks that fit the page."""
         for grid in grids:
-            label = max(min(cell_len(text), LONG_WORD) for text in grid.row_labels)
+            label = max(map(_label_width, grid.row_labels))
             room = PAGE - label - len(grid.symbol) - 4
             widths = [
                 max(
-                    min(cell_len(head), LONG_WORD),
+                    _label_width(head),
                     max(len(self.measure.figure(row[j])) for row in grid.rows),
                 )
                 + 2
@@ -275,9 +279,17 @@ class _Writer:
         yield r"\end{array}\right] \]"
 
 
+def _label_width(text: str) -> int:
+    """Estimate the width of a label in digits; a long one is set in lines of its own."""
+    wide = sum(
+        1.7 if c.isupper() else 6.2 if len(_character(c)) > 12 else cell_len(c) for c in text
+    )
+    return min(round(wide), LONG_WORD)
+
+
 def _label(text: str) -> str:
     """Set a label; a long one in lines of its own."""
-    if cell_len(text) <= LONG_WORD:
+    if _label_width(text) < LONG_WORD:
         return rf"\text{{{escape(text)}}}"
     return rf"\parbox{{42mm}}{{\raggedright\small {escape(text)}}}"
 

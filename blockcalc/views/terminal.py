@@ -66,7 +66,11 @@ def make_console(color: str = "auto") -> Console:
     width = None
     if not terminal:
         columns = environ.get("COLUMNS", "")
-        width = int(columns) if columns.isdigit() and int(columns) > 0 else PIPE_WIDTH
+        width = (
+            int(columns)
+            if columns.isascii() and columns.isdecimal() and int(columns) > 0
+            else PIPE_WIDTH
+        )
     return _Console(
         file=sys.stdout,
         width=width,
@@ -175,10 +179,9 @@ class Terminal:
         for line in (piece.notes or "").splitlines():
             self.write(line, indent=2)
         self.blank()
-        facts = [*piece.facts[:3], (say("fact.flow"), " → ".join(piece.flow)), *piece.facts[3:]]
-        width = max(cell_len(name) for name, _ in facts) + 2
-        for name, text in facts:
-            for i, line in enumerate(text.split("; ")):
+        width = max(cell_len(name) for name, _ in piece.facts) + 2
+        for name, lines in piece.facts:
+            for i, line in enumerate(lines):
                 label = name.ljust(width) if i == 0 else " " * width
                 self.write((label, "quiet"), line, indent=2, hang=width)
         for hint in piece.hints:
