@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ from hypothesis import assume, given, settings
 
 import blockcalc
 from blockcalc.block import build
+from blockcalc.ops import Elementwise, Ref
+from blockcalc.program import Builder
 from blockcalc.spec import Spec
+from blockcalc.trace import steps
 from tests.helpers import random_data, sample_specs
 from tests.reference import block
 
@@ -128,3 +132,21 @@ def test_what_float64_cannot_hold_is_refused_by_name() -> None:
         blockcalc.BlockcalcError, match=r"attn\.q\[0\]\[0\] is too large for float64"
     ):
         blockcalc.run(blockcalc.load(data))
+
+
+def test_minus_infinity_stands_only_where_an_operation_blocks() -> None:
+    @dataclass(frozen=True)
+    class Blocking(Elementwise):
+        blocks = True
+
+    ref = Ref("x", "X", ("token", "d_model"), (1, 2), "data")
+    for kind, fine in ((Blocking, True), (Elementwise, False)):
+        b = Builder({"x": (1, 2)})
+        x = b.given("x", "X", ref.axes)
+        b.add("y", "Y", kind.on(lambda a: a * 1.0, x), x)
+        worked = steps(b.program(), {"x": np.array([[1.0, -np.inf]])})
+        if fine:
+            assert next(worked).value.tolist() == [[1, -np.inf]]
+        else:
+            with pytest.raises(blockcalc.BlockcalcError, match="too large"):
+                next(worked)
