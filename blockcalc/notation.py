@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,21 +40,75 @@ PLAIN_SIGNS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Text:
-    """The alphabet of a terminal; ``plain`` keeps to ASCII."""
+class Alphabet(ABC):
+    """How forms are put together; what signs they are written with, each alphabet says."""
 
-    plain: bool = False
+    dots = "…"
 
     def render(self, expr: Expr) -> str:
-        """Write an expression in one line.
-
-        Examples
-        --------
-        >>> Text().render(Binary("*", Figure("0.5"), Figure("-0.3")))
-        '0.5×(-0.3)'
-        """
+        """Write an expression in one line."""
         return self._at(expr, 0)
+
+    @abstractmethod
+    def symbol(self, symbol: str) -> str:
+        """Write a symbol."""
+
+    @abstractmethod
+    def figure(self, f: Figure) -> str:
+        """Write a number."""
+
+    def _at(self, expr: Expr, level: int, first: bool = True) -> str:
+        text, own = self._form(expr)
+        if isinstance(expr, Figure) and expr.negative and not (first and level <= SUM):
+            return f"({text})"
+        return f"({text})" if own < level else text
+
+    def _form(self, expr: Expr) -> tuple[str, int]:
+        match expr:
+            case Figure():
+                return self.figure(expr), PRODUCT if expr.exponent is not None else ATOM
+            case Num(value=value, symbol=symbol):
+                return (self.symbol(symbol), ATOM) if symbol else (f"{value:g}", ATOM)
+            case Name(symbol=symbol):
+                return self.symbol(symbol), POWER if "^" in symbol else ATOM
+            case Dots():
+                return self.dots, ATOM
+            case Fold(op="+", terms=terms):
+                parts = [self._at(t, SUM, i == 0) for i, t in enumerate(terms)]
+                return " + ".join(parts), SUM if len(parts) > 1 else _level(terms[0])
+            case Fold(op=op, terms=terms):
+                return self._call(op, terms)
+            case Over(kind=kind, body=body):
+                return self._over(kind, body)
+            case Call(function="ratio", args=args):
+                return self._binary(Binary("/", *args))
+            case Call(function=function, args=args):
+                return self._call(function, args)
+            case Binary():
+                return self._binary(expr)
+        raise TypeError(type(expr).__name__)
+
+    @abstractmethod
+    def _over(self, kind: str, body: Expr) -> tuple[str, int]: ...
+
+    @abstractmethod
+    def _call(self, function: str, args: Sequence[Expr]) -> tuple[str, int]: ...
+
+    @abstractmethod
+    def _binary(self, expr: Binary) -> tuple[str, int]: ...
+
+
+@dataclass(frozen=True)
+class Text(Alphabet):
+    """The alphabet of a terminal; ``plain`` keeps to ASCII.
+
+    Examples
+    --------
+    >>> Text().render(Binary("*", Figure("0.5"), Figure("-0.3")))
+    '0.5×(-0.3)'
+    """
+
+    plain: bool = False
 
     def symbol(self, symbol: str) -> str:
         """Write a symbol: ``R⁽¹⁾``, ``W_Q``, ``μ⁽¹⁾``."""
@@ -77,37 +132,15 @@ class Text:
             return f"{digits}e{f.exponent:+03d}"
         return f"{digits}×10{str(f.exponent).translate(_RAISED)}"
 
-    def _at(self, expr: Expr, level: int, first: bool = True) -> str:
-        text, own = self._form(expr)
-        if isinstance(expr, Figure) and expr.negative and not (first and level <= SUM):
-            return f"({text})"
-        return f"({text})" if own < level else text
+    @property
+    def dots(self) -> str:  # type: ignore[override]
+        """Give the mark of terms left out."""
+        return "..." if self.plain else "…"
 
-    def _form(self, expr: Expr) -> tuple[str, int]:
-        match expr:
-            case Figure():
-                return self.figure(expr), PRODUCT if expr.exponent is not None else ATOM
-            case Num(value=value, symbol=symbol):
-                return (self.symbol(symbol), ATOM) if symbol else (f"{value:g}", ATOM)
-            case Name(symbol=symbol):
-                return self.symbol(symbol), POWER if "^" in symbol else ATOM
-            case Dots():
-                return "..." if self.plain else "…", ATOM
-            case Fold(op="+", terms=terms):
-                parts = [self._at(t, SUM, i == 0) for i, t in enumerate(terms)]
-                return " + ".join(parts), SUM if len(parts) > 1 else _level(terms[0])
-            case Fold(terms=terms):
-                return f"max({', '.join(self._at(t, 0) for t in terms)})", ATOM
-            case Over(kind="sum", body=body):
-                sign = "sum " if self.plain else "Σ "
-                return sign + self._at(body, PRODUCT), PRODUCT
-            case Over(kind=kind, body=body):
-                return f"{kind}({self._at(body, 0)})", ATOM
-            case Call(function=function, args=args):
-                return self._call(function, args)
-            case Binary():
-                return self._binary(expr)
-        raise TypeError(type(expr).__name__)
+    def _over(self, kind: str, body: Expr) -> tuple[str, int]:
+        if kind == "sum":
+            return ("sum " if self.plain else "Σ ") + self._at(body, PRODUCT), PRODUCT
+        return f"{kind}({self._at(body, 0)})", ATOM
 
     def _call(self, function: str, args: Sequence[Expr]) -> tuple[str, int]:
         match function:
@@ -116,8 +149,6 @@ class Text:
                 return f"{self._at(args[0], 0)}[{where}]", ATOM
             case "transpose":
                 return self._at(args[0], ATOM) + ("^T" if self.plain else "ᵀ"), ATOM
-            case "ratio":
-                return self._binary(Binary("/", *args))
             case "sqrt":
                 inside = self._at(args[0], 0)
                 if self.plain:
@@ -151,18 +182,16 @@ _TEX_SIGNS = {"*": r" \times ", "@": r"\, ", ".": r" \odot ", "+": " + ", "-": "
 _LONG = 7  # a numerator of more terms is set in brackets, so that the line can break
 
 
-class Latex:
-    """The alphabet of LaTeX's mathematics."""
+class Latex(Alphabet):
+    r"""The alphabet of LaTeX's mathematics.
 
-    def render(self, expr: Expr) -> str:
-        r"""Write an expression.
+    Examples
+    --------
+    >>> Latex().render(Binary("/", Name("S"), Call("sqrt", (Num(2.0, "d_head"),))))
+    '\\frac{S}{\\sqrt{d_{\\mathrm{head}}}}'
+    """
 
-        Examples
-        --------
-        >>> Latex().render(Binary("/", Name("S"), Call("sqrt", (Num(2.0, "d_head"),))))
-        '\\frac{S}{\\sqrt{d_{\\mathrm{head}}}}'
-        """
-        return self._at(expr, 0)
+    dots = r"\cdots"
 
     def symbol(self, symbol: str) -> str:
         r"""Write a symbol: ``W_{Q}``, ``\mu^{(1)}``, ``d_{\mathrm{head}}``."""
@@ -180,35 +209,8 @@ class Latex:
         digits = f.digits.replace("inf", r"\infty")
         return digits if f.exponent is None else rf"{digits} \times 10^{{{f.exponent}}}"
 
-    def _at(self, expr: Expr, level: int, first: bool = True) -> str:
-        text, own = self._form(expr)
-        if isinstance(expr, Figure) and expr.negative and not (first and level <= SUM):
-            return f"({text})"
-        return f"({text})" if own < level else text
-
-    def _form(self, expr: Expr) -> tuple[str, int]:
-        match expr:
-            case Figure():
-                return self.figure(expr), PRODUCT if expr.exponent is not None else ATOM
-            case Num(value=value, symbol=symbol):
-                return (self.symbol(symbol), ATOM) if symbol else (f"{value:g}", ATOM)
-            case Name(symbol=symbol):
-                return self.symbol(symbol), POWER if "^" in symbol else ATOM
-            case Dots():
-                return r"\cdots", ATOM
-            case Fold(op="+", terms=terms):
-                parts = [self._at(t, SUM, i == 0) for i, t in enumerate(terms)]
-                return " + ".join(parts), SUM if len(parts) > 1 else _level(terms[0])
-            case Fold(terms=terms):
-                return rf"\max({', '.join(self._at(t, 0) for t in terms)})", ATOM
-            case Over(kind=kind, body=body):
-                word = rf"\{kind}_{{j}} "
-                return word + self._at(body, PRODUCT), PRODUCT
-            case Call(function=function, args=args):
-                return self._call(function, args)
-            case Binary():
-                return self._binary(expr)
-        raise TypeError(type(expr).__name__)
+    def _over(self, kind: str, body: Expr) -> tuple[str, int]:
+        return rf"\{kind}_{{j}} " + self._at(body, PRODUCT), PRODUCT
 
     def _call(self, function: str, args: Sequence[Expr]) -> tuple[str, int]:
         inside = ", ".join(self._at(a, 0) for a in args)
@@ -219,8 +221,6 @@ class Latex:
                 return (f"{name}[{where}]" if "_" in name else f"{name}_{{{where}}}"), ATOM
             case "transpose":
                 return self._at(args[0], ATOM) + r"^{\top}", POWER
-            case "ratio":
-                return self._binary(Binary("/", *args))
             case "sqrt":
                 return rf"\sqrt{{{inside}}}", ATOM
             case "exp":

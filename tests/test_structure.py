@@ -19,8 +19,8 @@ FLOORS = [
     {"errors", "decimals", "document", "embedded", "notation"},
     {"ops", "output", "source", "spec"},
     {"program", "shapes"},
-    {"trace", "layers", "compose", "arithmetic"},
-    {"block", "shown"},
+    {"trace", "layers", "compose", "arithmetic", "checker"},
+    {"block", "shown", "keys"},
     {"reader", "explain"},
     {"views", "views.layout", "views.report"},
     {"views.terminal", "views.latex", "views.data"},
@@ -28,7 +28,7 @@ FLOORS = [
     {"__main__", "__init__"},
 ]
 LIBRARIES = {
-    "numpy": {"expr", "decimals", "ops", "spec", "trace", "block", "shapes", "shown", "reader",
+    "numpy": {"expr", "decimals", "ops", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
               "explain", "views.data"},
     "rich": {"cli", "views.terminal", "views.latex", "views.report"},
     "typer": {"cli"},

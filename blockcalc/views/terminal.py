@@ -58,6 +58,9 @@ def make_console(color: str = "auto") -> Console:
     A pipe gets no colour and no line breaks of ours, unless COLUMNS says how wide it is.
     """
     environ = os.environ
+    for name in ("COLUMNS", "LINES"):
+        if not (environ.get(name, "1").isascii() and environ.get(name, "1").isdecimal()):
+            del environ[name]
     never = color == "never" or (color == "auto" and bool(environ.get("NO_COLOR")))
     forced = color == "always" or (
         color == "auto" and not never and environ.get("FORCE_COLOR", "") not in ("", "0")
@@ -65,12 +68,7 @@ def make_console(color: str = "auto") -> Console:
     terminal = sys.stdout.isatty()
     width = None
     if not terminal:
-        columns = environ.get("COLUMNS", "")
-        width = (
-            int(columns)
-            if columns.isascii() and columns.isdecimal() and int(columns) > 0
-            else PIPE_WIDTH
-        )
+        width = int(environ.get("COLUMNS", "0")) or PIPE_WIDTH
     return _Console(
         file=sys.stdout,
         width=width,

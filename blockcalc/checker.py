@@ -1,0 +1,243 @@
+"""Reading values: numbers, words and matrices, every fault noted with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockcalc.errors import Fault, InputError
+from blockcalc.program import did_you_mean
+from blockcalc.source import Path, Source
+from blockcalc.titles import say
+
+MAX_FAULTS = 20
+_FRACTION = re.compile(r"([-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?)/([0-9]{1,300}(?:\.[0-9]{1,300})?)")
+_QUOTED = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_COMMA = re.compile(r"\[[^\[\]]*[0-9],[0-9][^\[\]]*, [^\[\]]*\]")
+
+
+class Checker:
+    """Reads values and collects faults."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.faults: list[Fault] = []
+        self.arrays: dict[str, NDArray[Any]] = {}
+
+    def fault(self, path: Path, message: str, hint: str | None = None, key: bool = False) -> None:
+        """Note one fault at a path, or at its key."""
+        place = self.source.place(path, key)
+        if hint is None and self.has_commas(path):
+            hint = say("hint.decimal_comma")
+        self.faults.append(Fault(message, place, hint))
+        if len(self.faults) >= MAX_FAULTS:
+            self.give_up()
+
+    def has_commas(self, path: Path) -> bool:
+        """Tell whether a line may have commas for decimal points: some have a space, some not."""
+        text = self.source.place(path).text
+        return bool(text and _COMMA.search(text))
+
+    def give_up(self) -> None:
+        """Raise what has been collected, if anything."""
+        if self.faults:
+            raise InputError(*self.faults)
+
+    def mapping(self, data: Any, path: Path, known: Mapping[str, Reader]) -> dict[str, Any]:
+        """Read a mapping by a table of keys; an unknown key is a fault."""
+        if not isinstance(data, dict):
+            keys = ", ".join(known)
+            self.fault(path, say("want.mapping", what=kind_of(data), keys=keys))
+            return {}
+        found = {}
+        for key, value in data.items():
+            here = (*path, key)
+            if key not in known:
+                hint = did_you_mean(key, list(known)) or say("key.known", keys=", ".join(known))
+                self.fault(here, say("key.unknown", key=".".join(map(str, here))), hint, key=True)
+                continue
+            found[key] = known[key](self, value, here)
+        return found
+
+    def number(self, value: Any, path: Path) -> float | None:
+        """Read one finite number; a fraction such as 1/3 is one."""
+        if isinstance(value, bool):
+            self.fault(path, say("number.boolean", text=str(value).lower()))
+            return None
+        if isinstance(value, int | float):
+            try:
+                number = float(value)
+            except OverflowError:
+                number = float("inf")
+            if number - number == 0:
+                return number
+            self.fault(path, say("number.not_finite", text=short(str(value))))
+            return None
+        if isinstance(value, str):
+            found = _FRACTION.fullmatch(value.strip())
+            if found and Fraction(found[2]) != 0:
+                try:
+                    return float(Fraction(found[1]) / Fraction(found[2]))
+                except OverflowError:
+                    pass
+            self.fault(path, say("number.text", text=short(value)), _number_hint(value))
+            return None
+        self.fault(path, say("number.other", what=kind_of(value)))
+        return None
+
+    def typed(self, path: Path, otherwise: str) -> str:
+        """Give a plain word as it stands in the file: 007 stays 007."""
+        place = self.source.place(path)
+        if place.text is None or place.column is None:
+            return otherwise
+        found = re.match(r"[-+0-9]+", place.text[place.column - 1 :])
+        return found[0] if found else otherwise
+
+    def words(self, value: Any, path: Path, known: Sequence[str], what: str) -> str | None:
+        """Read one of a few words."""
+        if isinstance(value, str) and value in known:
+            return value
+        hint = did_you_mean(value, list(known)) if isinstance(value, str) else None
+        text = say("word.unknown", what=what, known=", ".join(known), got=quoted(value))
+        self.fault(path, text, hint)
+        return None
+
+    def text(self, value: Any, path: Path) -> str | None:
+        """Read a text."""
+        if isinstance(value, str):
+            if not is_text(value):
+                self.fault(path, say("text.surrogate"))
+            return value
+        self.fault(path, say("want.text", what=kind_of(value)), say("want.text.hint"))
+        return None
+
+    def array(self, value: Any, path: Path, ranks: tuple[int, ...]) -> NDArray[Any] | None:
+        """Read a vector or a matrix: every number finite, all rows of one length."""
+        before = len(self.faults)
+        if depth_of(value) > max(ranks):
+            self.fault(path, say(f"array.deep{max(ranks)}"))
+            return None
+        shape = self.measure(value, path, ranks)
+        if shape is None or len(self.faults) > before:
+            return None
+        flat: list[float] = []
+        self.collect(value, path, flat)
+        if len(self.faults) > before:
+            return None
+        array = np.array(flat, dtype=np.float64).reshape(shape)
+        array.setflags(write=False)
+        self.arrays[".".join(map(str, path))] = array
+        return array
+
+    def measure(self, value: Any, path: Path, ranks: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Find the shape of nested lists, or note what is wrong with it."""
+        if not isinstance(value, list):
+            hint = say("want.matrix.spaces") if isinstance(value, str) else None
+            self.fault(path, say(f"want.array{ranks[0]}", what=kind_of(value)), hint)
+            return None
+        if not value:
+            self.fault(path, say("array.empty"))
+            return None
+        deep = [isinstance(v, list) for v in value]
+        if not any(deep):
+            if 1 in ranks:
+                return (len(value),)
+            hint = say("want.matrix.spaces") if isinstance(value[0], str) else None
+            self.fault(path, say("array.flat"), hint or say("array.flat.hint"))
+            return None
+        if not all(deep):
+            index = deep.index(False)
+            self.fault(
+                (*path, index), say("array.mixed", row=index + 1, what=kind_of(value[index]))
+            )
+            return None
+        inner = tuple(r - 1 for r in ranks if r > 1)
+        shapes = [self.measure(row, (*path, i), inner) for i, row in enumerate(value)]
+        first = shapes[0]
+        for i, shape in enumerate(shapes):
+            if first and shape and shape != first:
+                name = ".".join(map(str, path))
+                key = "array.ragged" if len(first) == len(shape) == 1 else "array.uneven"
+                has = count(shape[0]) if key == "array.ragged" else dims(shape)
+                text = say(key, name=name, row=i + 1, has=has, first=dims(first))
+                self.fault((*path, i), text)
+        return (len(value), *first) if first and None not in shapes else None
+
+    def collect(self, value: list[Any], path: Path, flat: list[float]) -> None:
+        """Read the numbers of nested lists."""
+        if isinstance(value[0], list):
+            for i, row in enumerate(value):
+                self.collect(row, (*path, i), flat)
+            return
+        for i, v in enumerate(value):
+            number = self.number(v, (*path, i))
+            flat.append(0.0 if number is None else number)
+
+
+Reader = Callable[[Checker, Any, Path], Any]
+
+
+def is_text(text: str) -> bool:
+    """Tell whether a text can be written: half a surrogate pair cannot."""
+    return not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def kind_of(value: Any) -> str:
+    """Name what stands somewhere, in words."""
+    if isinstance(value, str):
+        return say("kind.text", text=short(value))
+    if isinstance(value, bool):
+        return say("kind.boolean", text=str(value).lower())
+    if isinstance(value, int | float):
+        return say("kind.number", text=short(str(value)))
+    names = {list: "list", dict: "mapping", type(None): "nothing"}
+    return say(f"kind.{names.get(type(value), 'other')}")
+
+
+def depth_of(value: Any) -> int:
+    """Count how deep lists lie, by the first entry of each."""
+    depth = 0
+    while isinstance(value, list):
+        depth, value = depth + 1, value[0] if value else None
+    return depth
+
+
+def count(n: int) -> str:
+    """Say how many numbers."""
+    return say("numbers.one") if n == 1 else say("numbers.many", n=n)
+
+
+def dims(shape: Sequence[int]) -> str:
+    """Write a shape."""
+    return "×".join(map(str, shape))
+
+
+def short(text: str) -> str:
+    """Cut a long text for a message."""
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def quoted(value: Any) -> str:
+    """Name what stands where a word is wanted."""
+    return f"'{short(value)}'" if isinstance(value, str) else kind_of(value)
+
+
+def _number_hint(text: str) -> str | None:
+    """Say what to write instead of a text that stands for a number."""
+    stripped = text.strip()
+    if re.fullmatch(r"[-+]?[0-9]+,[0-9]+", stripped):
+        return say("hint.decimal_comma")
+    if "\u2212" in text:
+        return say("hint.minus")
+    if any("\uff01" <= c <= "\uff5e" for c in text):
+        return say("hint.full_width")
+    if _QUOTED.fullmatch(stripped):
+        return say("hint.too_large" if re.search("[eE]", stripped) else "hint.quoted")
+    if re.search(r"[0-9]\s+[-0-9]|;", stripped):
+        return say("want.matrix.spaces")
+    return None
