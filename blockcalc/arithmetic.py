@@ -137,6 +137,8 @@ def precise_value(middle: Expr) -> tuple[Fraction, Fraction] | None:
             value = _precise(middle)
         except ArithmeticError:
             return None
+        if not value.is_finite():
+            return None
         rough = any(isinstance(e, Call) and e.function == "erfc" for e in walk(middle))
         return Fraction(value), abs(Fraction(value)) * Fraction(1, 10 ** (12 if rough else 30))
 
@@ -174,6 +176,8 @@ _PRECISE_CALLS: dict[str, Callable[..., Decimal]] = {
     "exp": lambda x: x.exp(),
     "max": max,
     "ratio": lambda a, b: a / b,
+    "tanh": lambda x: 1 - 2 / ((2 * x).exp() + 1),
+    "mask": lambda x, allowed: x if allowed else Decimal("-inf"),
     "erfc": lambda x: Decimal(math.erfc(x)),
 }
 
@@ -187,6 +191,8 @@ def as_float(e: Expr) -> float:
 def _fewer(middle: Expr, result: Figure) -> Figure | None:
     """Drop digits of the result until the line holds; None if it never does."""
     value = as_float(result)
+    if math.isinf(value):
+        return None
     for digits in range(len(result.digits) - 1, 0, -1):
         shorter = power_figure(value, digits) if value else result
         if holds(middle, shorter):
@@ -251,6 +257,8 @@ def _exact_call(function: str, args: Sequence[Fraction | None]) -> Fraction | No
     match function:
         case "max":
             return None if args[1] is None else max(first, args[1])
+        case "mask":
+            return first if args[1] else None
         case "ratio":
             return None if not args[1] else first / args[1]
         case "sqrt":

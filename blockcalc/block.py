@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blockcalc.layers import attention, feed_forward, layer_norm, residual
+from blockcalc.layers import attention, feed_forward, norm, residual
 from blockcalc.ops import Array, Ref
 from blockcalc.program import Builder, Finished, Program
 from blockcalc.spec import BlockSpec, Spec
@@ -52,7 +52,7 @@ def sublayers(b: Builder, spec: BlockSpec) -> list[Sublayer]:
         Sublayer(
             lambda x: attention(b, x, spec.attention),
             adds("1"),
-            lambda x: layer_norm(b, x, spec.norm1, "1"),
+            lambda x: norm(b, x, spec.norm1, "1"),
         )
     ]
     ffn = spec.ffn
@@ -61,7 +61,7 @@ def sublayers(b: Builder, spec: BlockSpec) -> list[Sublayer]:
             Sublayer(
                 lambda x: feed_forward(b, x, ffn),
                 adds("2"),
-                lambda x: layer_norm(b, x, spec.norm2, "2"),
+                lambda x: norm(b, x, spec.norm2, "2"),
             )
         )
     return parts
@@ -78,11 +78,11 @@ def build(spec: Spec) -> Program:
     """
     b = Builder({name: array.shape for name, array in spec.arrays.items()}, spec.stop)
     try:
-        x = b.given("x", "X", ("token", "d_model"), role="data")
+        x = b.given("x", "X", ("batch", "token", "d_model")[-b.rank("x") :], role="data")
         for block in spec.blocks:
             x = ORDERS[spec.order](x, sublayers(b, block))
         if spec.final_norm is not None:
-            x = layer_norm(b, x, spec.final_norm, "f")
+            x = norm(b, x, spec.final_norm, "f")
         b.alias(x, "out")
     except Finished:
         pass
@@ -100,6 +100,7 @@ def beyond_plain(scores: Array) -> bool:
     """
     limit = PLAIN_LIMIT[scores.dtype.name]
     top = scores.max(axis=-1)
+    top = top[np.isfinite(top)]  # a query that may see nothing has no largest score
     return bool(np.any(top > limit) or np.any(top < -limit))
 
 

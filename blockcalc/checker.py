@@ -28,6 +28,7 @@ class Checker:
         self.source = source
         self.faults: list[Fault] = []
         self.arrays: dict[str, NDArray[Any]] = {}
+        self.flags = self.blocks = False
 
     def fault(self, path: Path, message: str, hint: str | None = None, key: bool = False) -> None:
         """Note one fault at a path, or at its key."""
@@ -66,6 +67,10 @@ class Checker:
 
     def number(self, value: Any, path: Path) -> float | None:
         """Read one finite number; a fraction such as 1/3 is one."""
+        if isinstance(value, bool) and self.flags:
+            return float(value)
+        if self.blocks and value in (float("-inf"), "-inf"):
+            return float("-inf")
         if isinstance(value, bool):
             self.fault(path, say("number.boolean", text=str(value).lower()))
             return None
@@ -115,6 +120,40 @@ class Checker:
             return value
         self.fault(path, say("want.text", what=kind_of(value)), say("want.text.hint"))
         return None
+
+    def matrix(
+        self,
+        value: Any,
+        path: Path,
+        ranks: tuple[int, ...],
+        flags: bool = False,
+        blocks: bool = False,
+    ) -> NDArray[Any] | None:
+        """Read a matrix: rows, or ``{value: rows, transpose: true}`` for rows that are columns.
+
+        ``flags`` takes true and false for 1 and 0; ``blocks`` takes minus infinity.
+        """
+        transpose = False
+        if isinstance(value, dict):
+            known = ("value", "transpose")
+            for key in value:
+                if key not in known:
+                    hint = did_you_mean(key, list(known)) or say("key.known", keys=", ".join(known))
+                    self.fault((*path, key), say("key.unknown", key=key), hint, key=True)
+                    return None
+            flag = value.get("transpose", False)
+            if not isinstance(flag, bool):
+                self.fault((*path, "transpose"), say("want.flag", got=quoted(flag)))
+            transpose, value = flag is True, value.get("value")
+        self.flags, self.blocks = flags, blocks
+        array = self.array(value, path, ranks)
+        self.flags = self.blocks = False
+        if array is not None and flags and not set(np.unique(array)) <= {0.0, 1.0}:
+            self.fault(path, say("mask.keep"))
+        if array is not None and transpose:
+            array = np.ascontiguousarray(array.swapaxes(-1, -2))
+            self.arrays[".".join(map(str, path))] = array
+        return array
 
     def array(self, value: Any, path: Path, ranks: tuple[int, ...]) -> NDArray[Any] | None:
         """Read a vector or a matrix: every number finite, all rows of one length."""

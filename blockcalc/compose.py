@@ -9,7 +9,7 @@ from blockcalc.ops import Ref
 from blockcalc.program import Program, Section
 from blockcalc.titles import say
 
-FOLDED = {"layer_norm": "LN", "softmax": "softmax"}
+FOLDED = {"layer_norm": "LN", "rms_norm": "RMSNorm", "softmax": "softmax"}
 
 
 def composed_formulas(program: Program) -> Iterator[tuple[Expr, Expr]]:

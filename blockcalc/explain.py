@@ -25,6 +25,7 @@ from blockcalc.document import (
 )
 from blockcalc.errors import Fault, UsageError
 from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, fill, substitute, walk
+from blockcalc.movement import Movement
 from blockcalc.ops import Array, Elementwise, Quotient, Ref
 from blockcalc.program import Program, Section, did_you_mean
 from blockcalc.shown import Shown
@@ -106,10 +107,10 @@ class _Explainer:
         self.shown: dict[str, Shown] = {}
         self.chosen = chosen_steps(self.program, depth.patterns) if depth.patterns else None
 
-    def labels(self, axis: str, n: int) -> Sequence[str]:
+    def labels(self, axis: str, n: int, batch: int = 0) -> Sequence[str]:
         """Label the entries of an axis: tokens by their names, the rest by number."""
         if axis in ("token", "query", "key"):
-            return self.spec.tokens
+            return self.spec.tokens[batch]
         return [str(i + 1) for i in range(n)]
 
     def matrix(self, ref: Ref, magnitude: Array | None = None) -> Shown:
@@ -159,7 +160,10 @@ class _Explainer:
         """Say what block this is and which conventions are in force."""
         spec, x = self.spec, self.program.inputs[0]
         facts = [
-            (say("fact.tokens"), (f"{x.shape[-2]} ({', '.join(spec.tokens)})",)),
+            (
+                say("fact.tokens"),
+                tuple(f"{x.shape[-2]} ({', '.join(own)})" for own in dict.fromkeys(spec.tokens)),
+            ),
             (say("fact.sizes"), (self.sizes(),)),
             (say("fact.order"), (say(f"order.{spec.order}"),)),
             (say("fact.flow"), (" → ".join(flow(self.program)),)),
@@ -185,10 +189,12 @@ class _Explainer:
 
     def sizes(self) -> str:
         """List the sizes that the matrices have."""
+        several = any(s.settings.get("n_heads", 1) > 1 for s in self.program.sections)
+        named = ("d_model", "d_head", "d_ff") if several else ("d_model", "d_head", "d_v", "d_ff")
         found: dict[str, int] = {}
         for ref in self.program.refs().values():
             for axis, n in zip(ref.axes, ref.shape, strict=True):
-                if axis.startswith("d_"):
+                if axis in named:
                     found.setdefault(axis, n)
         if found.get("d_v") == found.get("d_head"):
             found.pop("d_v", None)
@@ -200,18 +206,43 @@ class _Explainer:
         for section in self.program.sections:
             settings = section.settings
             if section.kind == "attention" and not settings.get("given"):
-                if settings["scale"] == "none":
-                    yield say("convention.scale.none")
-                elif settings["default_scale"]:
-                    yield say("convention.scale.default", d_head=settings["d_head"])
-                else:
-                    yield say("convention.scale.given", scale=plain(settings["scale"]))
+                yield from self.attention_conventions(section)
             elif section.kind == "softmax":
                 yield say(f"convention.softmax.{settings['form']}")
-            elif section.kind == "layer_norm":
-                yield say("convention.layer_norm", name=section.name, eps=plain(settings["eps"]))
+            elif section.kind in ("layer_norm", "rms_norm"):
+                key = "sample" if settings.get("sample") else section.kind
+                yield say(f"convention.{key}", name=section.name, eps=plain(settings["eps"]))
+                for extra in ("outside", "unit_offset"):
+                    if settings[extra]:
+                        yield say(f"convention.{extra}", name=section.name)
             elif section.kind == "ffn":
+                if settings["gated"]:
+                    yield say("convention.gated")
                 yield say("convention.activation", form=say(f"activation.{settings['activation']}"))
+
+    def attention_conventions(self, section: Section) -> Iterator[str]:
+        """Name the heads, the scale and the masks of an attention."""
+        settings, refs = section.settings, self.program.refs()
+        heads, few = settings["n_heads"], settings["n_kv_heads"]
+        if heads > 1:
+            yield say("convention.heads", heads=heads)
+        if few < heads:
+            m = heads // few
+            pairs = (
+                say("convention.groups.pair", queries=", ".join(map(str, own)), key=g + 1)
+                for g, own in enumerate([range(i * m + 1, i * m + m + 1) for i in range(few)])
+            )
+            yield say("convention.groups", pairs="; ".join(pairs))
+        if settings.get("scale") == "none":
+            yield say("convention.scale.none")
+        elif settings["default_scale"] and "d_head" in settings:
+            yield say("convention.scale.default", d_head=settings["d_head"])
+        elif "scale" in settings:
+            yield say("convention.scale.given", scale=plain(settings["scale"]))
+        if f"{section.name}.causal" in refs:
+            yield say("convention.causal")
+        if any(ref.role == "mask" for ref in refs.values()):
+            yield say("convention.mask")
 
     # sections and steps -----------------------------------------------------------------
 
@@ -292,7 +323,9 @@ class _Explainer:
         if isinstance(op, Quotient):
             bad = op.undefined(step.inputs)
             for at in zip(*bad.nonzero(), strict=True):
-                token = self.spec.tokens[int(at[-1])]
+                axes = step.equation.inputs[1].axes
+                batch = int(at[axes.index("batch")]) if "batch" in axes else 0
+                token = self.spec.tokens[batch][int(at[-1])]
                 yield say(f"note.undefined.{kind}", row=int(at[-1]) + 1, token=token)
             if kind == "softmax" and self.depth.detail != "tables":
                 yield say("note.row_sums.rounded" if self.trace.rounding else "note.row_sums")
@@ -305,7 +338,7 @@ class _Explainer:
         row = step.value.shape[-1] if step.value.ndim > 1 else 1
         if count < row:
             return say("worked.part", n=count, total=row)
-        return say("worked.row", token=self.spec.tokens[0])
+        return say("worked.row", token=self.spec.tokens[0][0])
 
     def cells(self, step: Step) -> Iterator[At]:
         """Choose the cells that are worked: the first row, or all."""
@@ -321,6 +354,8 @@ class _Explainer:
     def lines(self, step: Step, shown: Shown) -> Iterator[Line]:
         """Work the chosen cells."""
         eq = step.equation
+        if isinstance(eq.op, Movement):
+            return
         operands = [self.matrix(ref) for ref in eq.inputs]
 
         def number(cell: Cell) -> float:
@@ -337,7 +372,8 @@ class _Explainer:
                 yield Line(left, "=", None, "=", result, words=say("words.undefined"))
             else:
                 line = work(left, tree, number, show, result, self.depth.whole)
-                yield line if line.middle else replace(line, words=say("words.lost"))
+                lost = "words.nothing" if result.digits == "-inf" else "words.lost"
+                yield line if line.middle else replace(line, words=say(lost))
 
 
 def _no_answer(tree: Expr, number: Number) -> bool:

@@ -161,6 +161,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "erfc": _erfc,
     "max": np.maximum,
     "ratio": _ratio,
+    "mask": lambda x, allowed: np.where(np.equal(allowed, 0), -np.inf, x),
 }
 
 _BINARY: dict[str, Callable[[Value, Value], Value]] = {

@@ -15,8 +15,37 @@ from blockcalc.source import Path
 from blockcalc.spec import EPS, AttentionSpec, BlockSpec, FfnSpec, NormSpec
 from blockcalc.titles import say
 
+GATED = ("gate", "up", "down")
 ORDERS = ("post", "pre")
 SOFTMAX = ("plain", "shifted")
+
+
+KINDS = ("layer", "rms")
+VARIANCES = ("population", "sample")
+EPS_PLACES = ("inside", "outside")
+LAYOUTS = ("in_out", "out_in")
+QKV_LAYOUTS = ("blocks", "per_head")
+ALIASES = {"swish": "silu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
+           "gelu_erf": "gelu", "linear": "identity", "none": "identity"}  # fmt: skip
+
+
+def _word(known: tuple[str, ...]) -> Reader:
+    """Make the reader of one of a few words."""
+    return lambda c, value, path: c.words(value, path, known, ".".join(map(str, path)))
+
+
+def _flag(c: Checker, value: Any, path: Path) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    c.fault(path, say("want.flag", got=quoted(value)))
+    return None
+
+
+def _count(c: Checker, value: Any, path: Path) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**6:
+        return value
+    c.fault(path, say("want.count", got=quoted(value)))
+    return None
 
 
 def _vector(c: Checker, value: Any, path: Path) -> Any:
@@ -24,7 +53,38 @@ def _vector(c: Checker, value: Any, path: Path) -> Any:
 
 
 def _matrix(c: Checker, value: Any, path: Path) -> Any:
-    return c.array(value, path, (2,))
+    return c.matrix(value, path, (2,))
+
+
+def _input(c: Checker, value: Any, path: Path) -> Any:
+    return c.matrix(value, path, (2, 3))
+
+
+def _keep(c: Checker, value: Any, path: Path) -> Any:
+    return c.matrix(value, path, (2, 3, 4), flags=True)
+
+
+def _add(c: Checker, value: Any, path: Path) -> Any:
+    return c.matrix(value, path, (2, 3, 4), blocks=True)
+
+
+def _mask(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    found = c.mapping(value, path, {"keep": _keep, "add": _add})
+    if isinstance(value, dict) and not found and not c.faults:
+        c.fault(path, say("mask.empty"))
+    return found
+
+
+def _padding(c: Checker, value: Any, path: Path) -> Any:
+    """Read the words keep and pad as 1 and 0."""
+
+    def number(v: Any, at: Path) -> Any:
+        if isinstance(v, list):
+            return [number(w, (*at, i)) for i, w in enumerate(v)]
+        word = c.words(v, at, ("keep", "pad"), "attn.padding")
+        return 1 if word == "keep" else 0
+
+    return c.array(number(value, path) if isinstance(value, list) else value, path, (1, 2))
 
 
 def eps(c: Checker, value: Any, path: Path) -> float | None:
@@ -35,14 +95,10 @@ def eps(c: Checker, value: Any, path: Path) -> float | None:
     return number
 
 
-def _order(c: Checker, value: Any, path: Path) -> str | None:
-    return c.words(value, path, ORDERS, "norm")
-
-
 def _norm(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     if isinstance(value, dict):
-        return c.mapping(value, path, {"order": _order, "eps": eps})
-    return {"order": _order(c, value, path)}
+        return c.mapping(value, path, _NORM)
+    return {"order": c.words(value, path, ORDERS, "norm")}
 
 
 def _norm_part(c: Checker, value: Any, path: Path) -> dict[str, Any]:
@@ -55,10 +111,6 @@ def _scale(c: Checker, value: Any, path: Path) -> float | str | None:
     return c.number(value, path)
 
 
-def _softmax(c: Checker, value: Any, path: Path) -> str | None:
-    return c.words(value, path, SOFTMAX, "attn.softmax")
-
-
 def _attention(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     found = c.mapping(value, path, _ATTENTION)
     if "out" in found:
@@ -69,14 +121,23 @@ def _attention(c: Checker, value: Any, path: Path) -> dict[str, Any]:
 
 
 def _activation(c: Checker, value: Any, path: Path) -> str | None:
-    return c.words(value, path, tuple(ACTIVATIONS), "ffn.activation")
+    word = ALIASES.get(value, value) if isinstance(value, str) else value
+    return c.words(word, path, tuple(ACTIVATIONS), "ffn.activation")
 
 
 def _ffn(c: Checker, value: Any, path: Path) -> dict[str, Any]:
-    return c.mapping(value, path, _FFN)
+    found = c.mapping(value, path, _FFN)
+    gated = [key for key in found if key.removeprefix("w_").removeprefix("b_") in GATED]
+    plain = [key for key in found if key in ("w_1", "b_1", "w_2", "b_2")]
+    if gated and plain:
+        c.fault((*path, plain[0]), say("ffn.both", key=plain[0], other=gated[0]))
+    return found
 
 
-def _tokens(c: Checker, value: Any, path: Path) -> tuple[str, ...] | None:
+def _tokens(c: Checker, value: Any, path: Path) -> Any:
+    if isinstance(value, list) and value and all(isinstance(v, list) for v in value):
+        rows = [_tokens(c, row, (*path, i)) for i, row in enumerate(value)]
+        return None if None in rows else tuple(rows)
     if not isinstance(value, list):
         c.fault(path, say("tokens.list", what=kind_of(value)))
         return None
@@ -143,7 +204,8 @@ TOP: dict[str, Reader] = {
     "title": Checker.text,
     "notes": Checker.text,
     "tokens": _tokens,
-    "x": _matrix,
+    "x": _input,
+    "weight_layout": _word(LAYOUTS),
     "norm": _norm,
     "norm1": _norm_part,
     "norm2": _norm_part,
@@ -154,44 +216,61 @@ TOP: dict[str, Reader] = {
     "round": _round,
     "expect": _expect,
 }
+_NORM: dict[str, Reader] = {
+    "order": _word(ORDERS),
+    "kind": _word(KINDS),
+    "eps": eps,
+    "unit_offset": _flag,
+    "variance": _word(VARIANCES),
+    "eps_place": _word(EPS_PLACES),
+}
 _ATTENTION: dict[str, Reader] = {
-    **dict.fromkeys(("w_q", "w_k", "w_v", "w_o"), _matrix),
-    **dict.fromkeys(("b_q", "b_k", "b_v", "b_o"), _vector),
+    **dict.fromkeys(("w_q", "w_k", "w_v", "w_o", "w_qkv"), _matrix),
+    **dict.fromkeys(("b_q", "b_k", "b_v", "b_o", "b_qkv"), _vector),
+    "n_heads": _count,
+    "n_kv_heads": _count,
+    "qkv_layout": _word(QKV_LAYOUTS),
     "scale": _scale,
-    "softmax": _softmax,
-    "out": _matrix,
+    "softmax": _word(SOFTMAX),
+    "causal": _flag,
+    "mask": _mask,
+    "padding": _padding,
+    "out": _input,
 }
 _FFN: dict[str, Reader] = {
     "activation": _activation,
-    **dict.fromkeys(("w_1", "w_2"), _matrix),
-    **dict.fromkeys(("b_1", "b_2"), _vector),
+    **dict.fromkeys(("w_1", "w_2", "w_gate", "w_up", "w_down"), _matrix),
+    **dict.fromkeys(("b_1", "b_2", "b_gate", "b_up", "b_down"), _vector),
 }
 
 
 def parts(c: Checker, top: Mapping[str, Any]) -> dict[str, Any]:
     """Gather the plain parts of the spec from what was read."""
-    x = c.arrays.get("x")
-    rows = 0 if x is None else x.shape[-2]
-    tokens = top.get("tokens")
-    if tokens is not None and x is not None and len(tokens) != rows:
-        c.fault(("tokens",), say("tokens.count", has=len(tokens), rows=rows))
     norm = top.get("norm") or {}
     attn, ffn = top.get("attn") or {}, top.get("ffn")
+    out_in = top.get("weight_layout") == "out_in"
 
     def part(name: str) -> NormSpec:
         own = (top.get(name) or {}).get("eps")
-        return NormSpec(name, own if own is not None else norm.get("eps", EPS))
+        return NormSpec(
+            name,
+            own if own is not None else norm.get("eps", EPS),
+            norm.get("kind") or "layer",
+            bool(norm.get("unit_offset")),
+            norm.get("variance") == "sample",
+            norm.get("eps_place") == "outside",
+        )
 
     block = BlockSpec(
-        AttentionSpec("attn", attn.get("scale"), attn.get("softmax")),
-        None if ffn is None else FfnSpec("ffn", ffn.get("activation") or "relu"),
+        _attention_spec(c, attn, out_in),
+        None if ffn is None else _ffn_spec(ffn, out_in),
         part("norm1"),
         part("norm2"),
     )
     return {
         "order": norm.get("order") or "post",
         "blocks": (block,),
-        "tokens": tokens or tuple(f"t{i + 1}" for i in range(rows)),
+        "tokens": _labels(c, top.get("tokens")),
         "title": top.get("title"),
         "notes": top.get("notes"),
         "final_norm": part("final_norm") if "final_norm" in top else None,
@@ -199,3 +278,40 @@ def parts(c: Checker, top: Mapping[str, Any]) -> dict[str, Any]:
         "rounding": top.get("round"),
         "expect": top.get("expect") or {},
     }
+
+
+def _attention_spec(c: Checker, attn: Mapping[str, Any], out_in: bool) -> AttentionSpec:
+    x = c.arrays.get("x")
+    if attn.get("causal") and x is not None:
+        c.arrays["attn.causal"] = np.tri(x.shape[-2])
+    heads = attn.get("n_heads") or 1
+    kv_heads = attn.get("n_kv_heads") or heads
+    if heads % kv_heads:
+        c.fault(("attn", "n_kv_heads"), say("heads.groups", heads=heads, kv=kv_heads))
+    layout = attn.get("qkv_layout") or "blocks"
+    return AttentionSpec(
+        "attn", attn.get("scale"), attn.get("softmax"), heads, kv_heads, layout, out_in
+    )
+
+
+def _ffn_spec(ffn: Mapping[str, Any], out_in: bool) -> FfnSpec:
+    gated = any(key.removeprefix("w_") in GATED for key in ffn)
+    return FfnSpec("ffn", ffn.get("activation") or "relu", gated, out_in)
+
+
+def _labels(c: Checker, tokens: Any) -> tuple[tuple[str, ...], ...]:
+    """Give one list of labels for each of the batch; t1, t2, … where there are none."""
+    x = c.arrays.get("x")
+    if x is None:
+        return ()
+    rows, batch = x.shape[-2], x.shape[0] if x.ndim == 3 else 1
+    if tokens is None:
+        return (tuple(f"t{i + 1}" for i in range(rows)),) * batch
+    lists = tokens if tokens and isinstance(tokens[0], tuple) else (tokens,) * batch
+    if len(lists) != batch:
+        c.fault(("tokens",), say("tokens.batch", has=len(lists), batch=batch))
+    for own in lists:
+        if len(own) != rows:
+            c.fault(("tokens",), say("tokens.count", has=len(own), rows=rows))
+            break
+    return lists

@@ -6,11 +6,22 @@ the ref of its result. Rows are tokens; weights stand on the right, ``Q = X W_Q`
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from blockcalc.expr import Expr, Num, exp, ratio, sqrt
-from blockcalc.ops import ACTIVATIONS, SQUARE, Centered, Elementwise, MatMul, Quotient, Reduce, Ref
+from blockcalc.expr import Expr, Num, call, exp, ratio, sqrt
+from blockcalc.movement import Columns, Join, Repeat, Split
+from blockcalc.ops import (
+    ACTIVATIONS,
+    SQUARE,
+    Centered,
+    Elementwise,
+    Masked,
+    MatMul,
+    Quotient,
+    Reduce,
+    Ref,
+    Shifted,
+)
 from blockcalc.program import Builder, Misfit
 from blockcalc.spec import AttentionSpec, FfnSpec, NormSpec
 
@@ -23,14 +34,22 @@ def elementwise(
 
 
 def linear(
-    b: Builder, name: str, symbol: str, x: Ref, key: str, letter: str, axis: str, bias: str
+    b: Builder, name: str, symbol: str, x: Ref, w: str, axis: str, out_in: bool = False
 ) -> Ref:
-    """``y = x W + b``, the bias where it is given: ``[T, n] @ [n, m] -> [T, m]``."""
-    w = b.given(key, f"W_{letter}", (x.axes[-1], axis))
-    operands = [x, w]
+    """``y = x W + b``, the bias where it is given: ``[T, n] @ [n, m] -> [T, m]``.
+
+    ``w`` is the weight's name, ``attn.w_q``; its bias is ``attn.b_q``. With ``out_in`` the
+    weight is ``[m, n]`` and the formula reads ``x Wᵀ``.
+    """
+    part, _, key = w.rpartition(".")
+    letter = key.removeprefix("w_")
+    letter = letter.upper() if len(letter) < 4 else letter
+    axes = (axis, x.axes[-1]) if out_in else (x.axes[-1], axis)
+    operands = [x, b.given(w, f"W_{letter}", axes)]
+    bias = f"{part}.b_{key.removeprefix('w_')}"
     if b.has(bias):
         operands.append(b.given(bias, f"b_{letter}", (axis,)))
-    return b.add(name, symbol, MatMul(), *operands)
+    return b.add(name, symbol, MatMul(transpose_b=out_in), *operands)
 
 
 def softmax(b: Builder, name: str, symbol: str, s: Ref, form: str) -> Ref:
@@ -42,60 +61,93 @@ def softmax(b: Builder, name: str, symbol: str, s: Ref, form: str) -> Ref:
     with b.section(name, "softmax", s, form=form):
         if form == "shifted":
             top = b.add(f"{name}.max", "m", Reduce("max"), s)
-            s = elementwise(b, f"{name}.shifted", "S_shifted", lambda a, m: a - m, s, top)
+            op = Shifted.on(lambda a, m: a - m, s, top)
+            s = b.add(f"{name}.shifted", "S_shifted", op, s, top)
         e = elementwise(b, f"{name}.exp", "E", exp, s)
         total = b.add(f"{name}.sum", "r", Reduce("sum"), e)
         return b.add(name, symbol, Quotient.on(ratio, e, total), e, total)
 
 
-def layer_norm(b: Builder, x: Ref, norm: NormSpec, index: str) -> Ref:
+def norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:
+    """Norm of the kind that the spec names, one function in ``NORMS``."""
+    return NORMS[spec.kind](b, x, spec, index)
+
+
+def _root(eps: float, outside: bool) -> Callable[[Expr], Expr]:
+    """√(v + eps), or √v + eps where eps stands outside; without eps, √v."""
+    if not eps:
+        return sqrt
+    if outside:
+        return lambda v: sqrt(v) + Num(eps, "eps")
+    return lambda v: sqrt(v + Num(eps, "eps"))
+
+
+def layer_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:
     """LayerNorm of each row: (x - mean) / √(var + eps), times gamma plus beta where given.
 
-    The variance divides by n. Ba, Kiros and Hinton, "Layer Normalization" (2016), equation 4.
+    The variance divides by n, or by n - 1 where the spec says ``sample``. Ba, Kiros and Hinton,
+    "Layer Normalization" (2016), equation 4.
     """
-    name, eps, d = norm.name, norm.eps, x.axes[-1]
-
-    def mark(symbol: str) -> str:
-        return f"{symbol}^({index})"
-
-    with b.section(name, "layer_norm", x, eps=eps, width=x.shape[-1]):
-        mean = b.add(f"{name}.mean", mark("mu"), Reduce("mean", count=d), x)
+    name, d = spec.name, x.axes[-1]
+    with b.section(name, "layer_norm", x, eps=spec.eps, width=x.shape[-1], sample=spec.sample,
+                   outside=spec.outside, unit_offset=spec.unit_offset):  # fmt: skip
+        mean = b.add(f"{name}.mean", f"mu^({index})", Reduce("mean", count=d), x)
         op = Centered.on(lambda a, m: a - m, x, mean)
-        centered = b.add(f"{name}.centered", mark("D"), op, x, mean)
-        var = b.add(f"{name}.var", mark("v"), Reduce("mean", SQUARE, count=d), centered)
-        std = elementwise(
-            b,
-            f"{name}.std",
-            mark("sigma"),
-            (lambda v: sqrt(v + Num(eps, "eps"))) if eps else sqrt,
-            var,
-        )
-        parts = [".normalized"]
-        if b.has(f"{name}.gamma"):
-            parts.append(".scaled")
-        if b.has(f"{name}.beta"):
-            parts.append("")
-        steps = {".normalized": "N", ".scaled": "G", "": "H"}
+        centered = b.add(f"{name}.centered", f"D^({index})", op, x, mean)
+        square = Reduce("mean", SQUARE, int(spec.sample), d)
+        var = b.add(f"{name}.var", f"v^({index})", square, centered)
+        root = _root(spec.eps, spec.outside)
+        std = elementwise(b, f"{name}.std", f"sigma^({index})", root, var)
+        return _normalized(b, spec, index, centered, std)
 
-        def write(part: str, op: Elementwise, *refs: Ref) -> Ref:
-            last = part == parts[-1]
-            out = b.add(
-                name if last else name + part, mark("H" if last else steps[part]), op, *refs
-            )
-            if last:
-                b.alias(out, name + part)
-            return out
 
-        h = write(".normalized", Quotient.on(ratio, centered, std, rowwise=True), centered, std)
-        if ".scaled" in parts:
-            gamma = b.given(f"{name}.gamma", mark("gamma"), (d,))
-            h = write(
-                ".scaled", Elementwise.on(lambda n, g: n * g, h, gamma, rowwise=True), h, gamma
-            )
-        if "" in parts:
-            beta = b.given(f"{name}.beta", mark("beta"), (d,))
-            h = write("", Elementwise.on(lambda n, c: n + c, h, beta), h, beta)
-        return h
+def rms_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:
+    """RMSNorm of each row: x / √(mean(x²) + eps), times gamma; no mean is subtracted.
+
+    Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019), equation 4.
+    """
+    name, d = spec.name, x.axes[-1]
+    with b.section(name, "rms_norm", x, eps=spec.eps, width=x.shape[-1],
+                   outside=spec.outside, unit_offset=spec.unit_offset):  # fmt: skip
+        mean_square = b.add(f"{name}.mean_square", f"q^({index})", Reduce("mean", SQUARE, 0, d), x)
+        root = _root(spec.eps, spec.outside)
+        rms = elementwise(b, f"{name}.rms", f"rho^({index})", root, mean_square)
+        return _normalized(b, spec, index, x, rms)
+
+
+NORMS: dict[str, Callable[[Builder, Ref, NormSpec, str], Ref]] = {
+    "layer": layer_norm,
+    "rms": rms_norm,
+}
+
+
+def _normalized(b: Builder, spec: NormSpec, index: str, x: Ref, divisor: Ref) -> Ref:
+    """Divide, then multiply by gamma and add beta where they are given; the last is the result."""
+    name, d = spec.name, x.axes[-1]
+    parts = ["normalized"]
+    parts += ["scaled"] if b.has(f"{name}.gamma") else []
+    parts += ["shifted"] if b.has(f"{name}.beta") else []
+
+    def write(part: str, letter: str, op: Elementwise, *refs: Ref) -> Ref:
+        last = part == parts[-1]
+        own = name if last else f"{name}.{part}"
+        out = b.add(own, f"{'H' if last else letter}^({index})", op, *refs)
+        if part != "shifted":
+            b.alias(out, f"{name}.{part}")
+        return out
+
+    h = write("normalized", "N", Quotient.on(ratio, x, divisor, rowwise=True), x, divisor)
+    if "scaled" in parts:
+        gamma = b.given(f"{name}.gamma", f"gamma^({index})", (d,))
+        gain = Elementwise.on(
+            (lambda n, g: n * (1.0 + g)) if spec.unit_offset else (lambda n, g: n * g),
+            h, gamma, rowwise=True,
+        )  # fmt: skip
+        h = write("scaled", "G", gain, h, gamma)
+    if "shifted" in parts:
+        beta = b.given(f"{name}.beta", f"beta^({index})", (d,))
+        h = write("shifted", "H", Elementwise.on(lambda n, c: n + c, h, beta), h, beta)
+    return h
 
 
 def scaled(b: Builder, s: Ref, attention: AttentionSpec, d_head: int) -> Ref:
@@ -110,51 +162,175 @@ def scaled(b: Builder, s: Ref, attention: AttentionSpec, d_head: int) -> Ref:
     return elementwise(b, name, "S_scaled", lambda a: a * Num(factor, "scale"), s)
 
 
-def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
-    """Single-head attention: softmax(Q Kᵀ / √d_head) V, then W_O where it is given.
+def projections(b: Builder, x: Ref, spec: AttentionSpec) -> Iterator[tuple[str, Ref]]:
+    """Project to queries, keys and values, ``[T, heads·d_head]`` each, by three matrices or one."""
+    name, several = spec.name, spec.n_heads > 1
+    if b.has(f"{name}.w_qkv"):
+        fused = linear(b, f"{name}.qkv", "QKV", x, f"{name}.w_qkv", "d_qkv", spec.out_in)
+        d_head = fused.shape[-1] // (spec.n_heads + 2 * spec.n_kv_heads)
+        columns = fused_columns(spec.n_heads, spec.n_kv_heads, d_head, spec.qkv_layout)
+        for part in "qkv":
+            axis = f"d_{part}" if several else "d_head"
+            op = Columns(columns[part], axis)
+            yield part, b.add(f"{name}.{part}", part.upper(), op, fused)
+        return
+    for part in "qkv":
+        axis = f"d_{part}" if several or part == "v" else "d_head"
+        key = f"{name}.w_{part}"
+        yield part, linear(b, f"{name}.{part}", part.upper(), x, key, axis, spec.out_in)
 
-    Vaswani et al., "Attention Is All You Need" (2017), equation 1.
+
+def fused_columns(h: int, g: int, e: int, layout: str) -> dict[str, tuple[int, ...]]:
+    """Find the columns of Q, K and V in a fused matrix.
+
+    ``blocks`` is all Q, all K, all V; ``per_head`` is, for each key head, its queries, then its K and V.
+
+    Examples
+    --------
+    >>> fused_columns(2, 2, 1, "per_head")
+    {'q': (0, 3), 'k': (1, 4), 'v': (2, 5)}
+    """
+    heads = list(range(h + 2 * g))
+    if layout == "blocks":
+        chosen = {"q": heads[:h], "k": heads[h : h + g], "v": heads[h + g :]}
+    else:
+        m = h // g
+        groups = [heads[i * (m + 2) : (i + 1) * (m + 2)] for i in range(g)]
+        chosen = {
+            "q": [i for group in groups for i in group[:m]],
+            "k": [group[m] for group in groups],
+            "v": [group[m + 1] for group in groups],
+        }
+    return {part: tuple(i * e + j for i in own for j in range(e)) for part, own in chosen.items()}
+
+
+def split_heads(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
+    """``[T, n·d_head] -> [n, T, d_head]``; with one head nothing moves.
+
+    Key and value heads are then shared out: query head i uses key head i // (n_heads // n_kv_heads).
+    """
+    name = f"{spec.name}.{part}"
+    if spec.n_heads == 1:
+        b.alias(x, f"{name}_heads")
+        return x
+    letter = part.upper()
+    few = part != "q" and spec.n_kv_heads < spec.n_heads
+    n = spec.n_heads if part == "q" else spec.n_kv_heads
+    axes = ("kv_head" if few else "head", "d_head" if part != "v" else "d_v")
+    x = b.add(f"{name}_heads", f"{letter}_heads", Split(n, axes), x)
+    if few:
+        x = b.add(f"{name}_repeat", f"{letter}_repeat", Repeat(spec.n_heads // n), x)
+    return x
+
+
+def masked(b: Builder, s: Ref, spec: AttentionSpec) -> Ref:
+    """Scores plus ``mask.add``, and minus infinity where a query may not look at a key."""
+    name = spec.name
+    parts = [
+        b.given(f"{name}.{key}", symbol, axes, "mask")
+        for key, symbol, axes in (
+            ("causal", "C", ("query", "key")),
+            ("padding", "p", ("batch", "key")[-b.rank(f"{name}.padding") :]),
+            ("mask.keep", "M_keep", _mask_axes(b, f"{name}.mask.keep", s)),
+        )
+        if b.has(f"{name}.{key}")
+    ]
+    operands = [s]
+    if b.has(f"{name}.mask.add"):
+        axes = _mask_axes(b, f"{name}.mask.add", s)
+        operands.append(b.given(f"{name}.mask.add", "B", axes, "mask"))
+        b.alias(operands[-1], f"{name}.bias")
+    if len(parts) > 1:
+        axes = tuple(a for a in s.axes if any(a in ref.axes for ref in parts))
+        op = Elementwise.on(lambda *ms: _product(ms), *parts, axes=axes)
+        parts = [b.add(f"{name}.allowed", "M", op, *parts)]
+    elif parts:
+        b.alias(parts[0], f"{name}.allowed")
+    if parts:
+        operands.append(parts[0])
+    if len(operands) == 1:
+        b.alias(s, f"{name}.masked")
+        return s
+
+    def body(a: Expr, *more: Expr) -> Expr:
+        total = a + more[0] if b.has(f"{name}.mask.add") else a
+        return call("mask", total, more[-1]) if parts else total
+
+    op = Masked.on(body, *operands, axes=s.axes)
+    return b.add(f"{name}.masked", "S_masked", op, *operands)
+
+
+def _product(factors: tuple[Expr, ...]) -> Expr:
+    first, *others = factors
+    for other in others:
+        first = first * other
+    return first
+
+
+def _mask_axes(b: Builder, name: str, s: Ref) -> tuple[str, ...]:
+    """Name the axes of a mask: ``[T, T]``, ``[n_heads, T, T]`` or ``[B, n_heads or 1, T, T]``."""
+    shape = b.shapes.get(name, ())
+    if len(shape) == 3 and "batch" in s.axes:
+        heads = s.shape[1] if "head" in s.axes else 0
+        return ("head" if shape[0] == heads != s.shape[0] else "batch", "query", "key")
+    return ("batch", "head", "query", "key")[4 - len(shape) :]
+
+
+def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
+    """Attention: for each head softmax(Q Kᵀ / √d_head) V; heads joined, then W_O where given.
+
+    Vaswani et al., "Attention Is All You Need" (2017), equation 1 and section 3.2.2; grouped key
+    heads after Ainslie et al., "GQA" (2023).
     """
     name = spec.name
     if b.has(f"{name}.out"):
         out = b.given(f"{name}.out", "O", x.axes, role="data")
         b.given_section(name, "attention", out, x)
         return out
-    d_head = b.shapes[f"{name}.w_q"][-1]
-    scale = spec.scale if spec.scale is not None else 1 / math.sqrt(d_head)
     form = spec.softmax or "plain"
-    with b.section(name, "attention", x, scale=scale, default_scale=spec.scale is None,
-                   softmax=form, d_head=d_head):  # fmt: skip
-
-        def project(part: str) -> Ref:
-            letter = part.upper()
-            axis = "d_v" if part == "v" else "d_head"
-            return linear(
-                b, f"{name}.{part}", letter, x, f"{name}.w_{part}", letter, axis, f"{name}.b_{part}"
-            )
-
-        q, k, v = project("q"), project("k"), project("v")
-        s = b.add(f"{name}.scores", "S", MatMul(transpose_b=True), q, k, axes=("query", "key"))
-        s_scaled = scaled(b, s, spec, d_head)
-        b.alias(s_scaled, f"{name}.masked")
-        p = softmax(b, f"{name}.weights", "P", s_scaled, form)
-        projected = b.has(f"{name}.w_o")
-        z_axes = (x.axes[0], "d_v" if projected else x.axes[-1])
-        z = b.add(f"{name}.z", "Z" if projected else "O", MatMul(), p, v, axes=z_axes)
-        b.alias(z, f"{name}.concat")
-        if not projected:
+    settings = {"default_scale": spec.scale is None, "softmax": form, "n_heads": spec.n_heads,
+                "n_kv_heads": spec.n_kv_heads}  # fmt: skip
+    with b.section(name, "attention", x, **settings) as learned:
+        q, k, v = (split_heads(b, spec, part, ref) for part, ref in projections(b, x, spec))
+        learned["d_head"] = q.shape[-1]
+        learned["scale"] = spec.scale if spec.scale is not None else q.shape[-1] ** -0.5
+        lead = q.axes[:-2]
+        op = MatMul(transpose_b=True)
+        s = b.add(f"{name}.scores", "S", op, q, k, axes=(*lead, "query", "key"))
+        s = masked(b, scaled(b, s, spec, q.shape[-1]), spec)
+        p = softmax(b, f"{name}.weights", "P", s, form)
+        last = b.has(f"{name}.w_o")
+        width = "d_v" if last or spec.n_heads > 1 else x.axes[-1]
+        letter = "Z" if last or spec.n_heads > 1 else "O"
+        z = b.add(f"{name}.z", letter, MatMul(), p, v, axes=(*lead, x.axes[-2], width))
+        if spec.n_heads > 1:
+            join = Join("d_concat" if last else x.axes[-1])
+            z = b.add(f"{name}.concat", "Z_concat" if last else "O", join, z)
+        else:
+            b.alias(z, f"{name}.concat")
+        if not last:
             return z
-        w, bias = f"{name}.w_o", f"{name}.b_o"
-        return linear(b, f"{name}.out", "O", z, w, "O", x.axes[-1], bias)
+        return linear(b, f"{name}.out", "O", z, f"{name}.w_o", x.axes[-1], spec.out_in)
 
 
 def feed_forward(b: Builder, x: Ref, spec: FfnSpec) -> Ref:
-    """Each token by itself: act(x W_1 + b_1) W_2 + b_2; ``[T, d_model] -> [T, d_model]``."""
-    name = spec.name
-    with b.section(name, "ffn", x, activation=spec.activation):
-        u = linear(b, f"{name}.pre", "U", x, f"{name}.w_1", "1", "d_ff", f"{name}.b_1")
-        a = b.add(f"{name}.act", "A", ACTIVATIONS[spec.activation], u)
-        return linear(b, f"{name}.out", "F", a, f"{name}.w_2", "2", x.axes[-1], f"{name}.b_2")
+    """Each token by itself, plain or gated; ``[T, d_model] -> [T, d_model]``.
+
+    Plain: act(x W_1 + b_1) W_2 + b_2. Gated: (act(x W_gate) ⊙ (x W_up)) W_down, with biases where
+    given; Shazeer, "GLU Variants Improve Transformer" (2020).
+    """
+    name, act = spec.name, ACTIVATIONS[spec.activation]
+    with b.section(name, "ffn", x, activation=spec.activation, gated=spec.gated):
+        if not spec.gated:
+            u = linear(b, f"{name}.pre", "U", x, f"{name}.w_1", "d_ff", spec.out_in)
+            a, last = b.add(f"{name}.act", "A", act, u), "w_2"
+        else:
+            g = linear(b, f"{name}.gate", "U_gate", x, f"{name}.w_gate", "d_ff", spec.out_in)
+            g = b.add(f"{name}.gate_act", "A_gate", act, g)
+            u = linear(b, f"{name}.up", "U_up", x, f"{name}.w_up", "d_ff", spec.out_in)
+            a = elementwise(b, f"{name}.gated", "A", lambda y, z: y * z, g, u)
+            last = "w_down"
+        return linear(b, f"{name}.out", "F", a, f"{name}.{last}", x.axes[-1], spec.out_in)
 
 
 def residual(b: Builder, name: str, index: str, x: Ref, y: Ref) -> Ref:

@@ -140,21 +140,38 @@ class Elementwise(Op):
     rowwise: bool = False
 
     @classmethod
-    def on(cls, function: Callable[..., Expr], *refs: Ref, rowwise: bool = False) -> Elementwise:
-        """Build the operation for operands that may lack some axes of the largest."""
-        largest = max(refs, key=lambda r: len(r.shape))
+    def on(
+        cls,
+        function: Callable[..., Expr],
+        *refs: Ref,
+        rowwise: bool = False,
+        axes: Axes | None = None,
+    ) -> Elementwise:
+        """Build the operation for operands that may lack some axes of the result.
+
+        ``axes`` are those of the result; without them, those of the largest operand.
+        """
+        largest = max(refs, key=lambda r: len(r.shape)).axes
         body = function(*(Slot(i) for i in range(len(refs))))
-        return cls(body, None, tuple(_place(ref, largest) for ref in refs), rowwise)
+        return cls(body, None, tuple(_place(ref, axes or largest) for ref in refs), rowwise)
 
     def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
-        largest = max(refs, key=lambda r: len(r.shape))
-        return largest.axes, largest.shape
+        if self.placements is None:
+            return refs[0].axes, refs[0].shape
+        found: dict[int, tuple[str, int]] = {}
+        for ref, placement in sorted(
+            zip(refs, self.placements, strict=True), key=lambda p: -len(p[1])
+        ):
+            for axis, name, n in zip(placement, ref.axes, ref.shape, strict=True):
+                found.setdefault(axis, (name, n))
+        pairs = [found[axis] for axis in sorted(found)]
+        return tuple(name for name, _ in pairs), tuple(n for _, n in pairs)
 
     def aligned(self, xs: Sequence[Array]) -> list[Array]:
         """Give each operand the rank of the result, with axes of length 1 where it has none."""
         if self.placements is None:
             return list(xs)
-        rank = max(x.ndim for x in xs)
+        rank = 1 + max(axis for placement in self.placements for axis in placement)
         out = []
         for x, placement in zip(xs, self.placements, strict=True):
             shape = [1] * rank
@@ -184,11 +201,11 @@ class Elementwise(Op):
         return np.asarray(sizes[0] + sizes[1]) if adds and len(sizes) == 2 else None
 
 
-def _place(ref: Ref, largest: Ref) -> Placement:
-    """Match the axes of an operand with those of the largest one, by name or by count."""
-    if len(ref.shape) == len(largest.shape):
-        return tuple(range(len(ref.shape)))
-    return tuple(largest.axes.index(axis) for axis in ref.axes)
+def _place(ref: Ref, axes: Axes) -> Placement:
+    """Match the axes of an operand with those of the result, by name or by count."""
+    if len(ref.axes) == len(axes):
+        return tuple(range(len(axes)))
+    return tuple(axes.index(axis) for axis in ref.axes)
 
 
 def entrywise(formula: Expr) -> Expr:
@@ -240,6 +257,23 @@ SQUARE = Slot(0) ** 2.0
 
 
 @dataclass(frozen=True)
+class Masked(Elementwise):
+    """Scores where a query may look, minus infinity where it may not."""
+
+    blocks = True
+
+
+@dataclass(frozen=True)
+class Shifted(Masked):
+    """Scores less the largest of their row; a row of nothing but minus infinity stays so."""
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        x, top = self.aligned(xs)
+        nothing = np.isneginf(top)
+        return np.where(nothing, x, x - np.where(nothing, np.zeros_like(top), top))
+
+
+@dataclass(frozen=True)
 class Reduce(Op):
     """A sum, a mean or the maximum along the last axis.
 
@@ -259,6 +293,11 @@ class Reduce(Op):
     each: Expr = ITSELF
     less: int = 0
     count: str = "n"
+
+    @property
+    def blocks(self) -> bool:  # type: ignore[override]
+        """Tell whether minus infinity may pass: as the largest of nothing but such."""
+        return self.kind == "max"
 
     def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
         return refs[0].axes[:-1], refs[0].shape[:-1]
@@ -308,6 +347,9 @@ ACTIVATIONS: dict[str, Elementwise] = {
     "gelu_tanh": _activation(
         "GELU_tanh", lambda x: x / (1.0 + exp(-(_TANH_INNER * (x + 0.044715 * x**3.0))))
     ),
+    "quick_gelu": _activation("QuickGELU", lambda x: x / (1.0 + exp(-(1.702 * x)))),
     "silu": _activation("SiLU", lambda x: x / (1.0 + exp(-x))),
+    "tanh": _activation("tanh", lambda x: call("tanh", x)),
+    "sigmoid": _activation("sigmoid", lambda x: 1.0 / (1.0 + exp(-x))),
     "identity": _activation("id", lambda x: x),
 }

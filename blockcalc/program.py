@@ -141,6 +141,10 @@ class Builder:
         """Tell whether a matrix is given."""
         return name in self.shapes
 
+    def rank(self, name: str) -> int:
+        """Give the rank of a given matrix, 0 where there is none."""
+        return len(self.shapes.get(name, ()))
+
     def given(self, name: str, symbol: str, axes: tuple[str, ...], role: str = "weight") -> Ref:
         """Declare a given matrix."""
         if name not in self.inputs:
@@ -168,11 +172,16 @@ class Builder:
         self.stopped = self.stopped or self.stop in others
 
     @contextmanager
-    def section(self, name: str, kind: str, *inputs: Ref, **settings: Any) -> Iterator[None]:
-        """Group what is written inside; its last equation is its result."""
+    def section(
+        self, name: str, kind: str, *inputs: Ref, **settings: Any
+    ) -> Iterator[dict[str, Any]]:
+        """Group what is written inside; its last equation is its result.
+
+        Yields the settings, to which what is learned inside may be added.
+        """
         first = len(self.equations)
         try:
-            yield
+            yield settings
         finally:
             last = len(self.equations)
             if last > first:

@@ -172,8 +172,12 @@ def check(c: Checker) -> Spec:
     if "x" not in top:
         c.fault((), say("key.required", key="x"), say("key.required.x"))
     c.give_up()
-    check_shapes(c, c.arrays)
+    check_shapes(c, c.arrays, found["blocks"][0])
     c.give_up()
+    for key in ("attn.mask.keep", "attn.mask.add"):
+        array = c.arrays.get(key)
+        if array is not None and array.ndim == 4 and array.shape[1] == 1:
+            c.arrays[key] = array[:, 0]
     spec = Spec(arrays=c.arrays, source=c.source, **found)
     _check_steps(c, spec, top)
     c.give_up()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
 from blockcalc.source import Path
+from blockcalc.spec import AttentionSpec, BlockSpec, FfnSpec
 from blockcalc.titles import say
 
 
@@ -35,6 +36,11 @@ class Chain:
 
     faults: Faults
     arrays: Mapping[str, NDArray[Any]]
+    out_in: bool = False
+
+    def axes(self, name: str) -> tuple[int, int]:
+        """Give the axis that meets what flows in, and the one that flows on."""
+        return (-1, -2) if self.out_in else (-2, -1)
 
     def size(self, name: str, axis: int, symbol: str) -> Size | None:
         """Take the length of an axis as the measure for what follows."""
@@ -66,41 +72,107 @@ def unit(rank: int, axis: int, n: int) -> str:
     return say(f"unit.{kind}.{'one' if n == 1 else 'many'}")
 
 
-def check_shapes(faults: Faults, arrays: Mapping[str, NDArray[Any]]) -> None:
+def check_shapes(faults: Faults, arrays: Mapping[str, NDArray[Any]], block: BlockSpec) -> None:
     """Check the whole chain, x to the last norm; one fault for each matrix that breaks it."""
-    chain = Chain(faults, arrays)
+    chain = Chain(faults, arrays, block.attention.out_in)
     d_model = chain.size("x", -1, "d_model")
     first = arrays.get("attn.w_q")
-    if d_model and first is not None and d_model.n != len(first) == arrays["x"].shape[-2]:
-        chain.fits("attn.w_q", -2, d_model, say("shape.x_transposed"))
+    into = chain.axes("attn.w_q")[0]
+    if d_model and first is not None and d_model.n != first.shape[into] == arrays["x"].shape[-2]:
+        chain.fits("attn.w_q", into, d_model, say("shape.x_transposed"))
         return
-    _attention(chain, "attn", d_model)
-    _ffn(chain, "ffn", d_model)
+    _attention(chain, block.attention, d_model)
+    _masks(chain, block.attention)
+    if block.ffn is not None:
+        _ffn(chain, block.ffn, d_model)
     for norm in ("norm1", "norm2", "final_norm"):
         chain.fits(f"{norm}.gamma", -1, d_model)
         chain.fits(f"{norm}.beta", -1, d_model)
 
 
-def _attention(chain: Chain, name: str, d_model: Size | None) -> None:
+def _times(size: Size | None, count: int, of: int) -> Size | None:
+    """Turn the width of so many heads into that of others."""
+    if size is None or size.n % of:
+        return None
+    n = size.n // of * count
+    words = say("shape.shared", because=size.because, count=count, of=of, n=n)
+    return replace(size, n=n, because=words) if count != of else size
+
+
+def _attention(chain: Chain, spec: AttentionSpec, d_model: Size | None) -> None:
+    name, heads, few = spec.name, spec.n_heads, spec.n_kv_heads
+    into, out = chain.axes(name)
+    _divides(chain, f"{name}.w_q", out, heads)
+    _divides(chain, f"{name}.w_v", out, few)
+    _fused(chain, spec)
     for part in "qkv":
-        chain.fits(f"{name}.w_{part}", -2, d_model)
-        chain.fits(
-            f"{name}.b_{part}",
-            -1,
-            chain.size(f"{name}.w_{part}", -1, "d_v" if part == "v" else "d_head"),
-        )
-    chain.fits(f"{name}.w_k", -1, chain.size(f"{name}.w_q", -1, "d_head"))
-    chain.fits(f"{name}.w_o", -2, chain.size(f"{name}.w_v", -1, "d_v"))
-    chain.fits(f"{name}.w_o", -1, d_model)
+        chain.fits(f"{name}.w_{part}", into, d_model)
+        symbol = "d_v" if part == "v" else "d_head"
+        chain.fits(f"{name}.b_{part}", -1, chain.size(f"{name}.w_{part}", out, symbol))
+    chain.fits(f"{name}.w_qkv", into, d_model)
+    chain.fits(f"{name}.b_qkv", -1, chain.size(f"{name}.w_qkv", out, "d_qkv"))
+    chain.fits(f"{name}.w_k", out, _times(chain.size(f"{name}.w_q", out, "d_head"), few, heads))
+    joined = _times(chain.size(f"{name}.w_v", out, "d_v"), heads, few)
+    chain.fits(f"{name}.w_o", into, joined)
+    chain.fits(f"{name}.w_o", out, d_model)
     chain.fits(f"{name}.b_o", -1, d_model)
-    chain.fits(f"{name}.out", -1, d_model)
-    chain.fits(f"{name}.out", -2, chain.size("x", -2, "T"))
+    _same(chain, f"{name}.out", chain.arrays["x"].shape)
 
 
-def _ffn(chain: Chain, name: str, d_model: Size | None) -> None:
-    chain.fits(f"{name}.w_1", -2, d_model)
-    d_ff = chain.size(f"{name}.w_1", -1, "d_ff")
-    chain.fits(f"{name}.b_1", -1, d_ff)
-    chain.fits(f"{name}.w_2", -2, d_ff)
-    chain.fits(f"{name}.w_2", -1, d_model)
-    chain.fits(f"{name}.b_2", -1, d_model)
+def _divides(chain: Chain, name: str, axis: int, heads: int) -> None:
+    array = chain.arrays.get(name)
+    if array is not None and array.shape[axis] % heads:
+        n = array.shape[axis]
+        text = say("heads.width", name=name, n=n, unit=unit(2, axis, n), heads=heads)
+        chain.faults.fault(tuple(name.split(".")), text)
+
+
+def _fused(chain: Chain, spec: AttentionSpec) -> None:
+    name = f"{spec.name}.w_qkv"
+    array = chain.arrays.get(name)
+    heads = spec.n_heads + 2 * spec.n_kv_heads
+    axis = chain.axes(name)[1]
+    if array is not None and array.shape[axis] % heads:
+        n = array.shape[axis]
+        text = say("heads.fused", name=name, n=n, unit=unit(2, axis, n), heads=heads)
+        chain.faults.fault(tuple(name.split(".")), text)
+
+
+def _same(chain: Chain, name: str, wanted: tuple[int, ...], *others: tuple[int, ...]) -> None:
+    """Require one of some shapes."""
+    array = chain.arrays.get(name)
+    shapes = (wanted, *others)
+    if array is not None and array.shape not in shapes:
+        words = ["×".join(map(str, shape)) for shape in shapes]
+        text = say("mask.shape", name=name, has="×".join(map(str, array.shape)),
+                   wanted=", ".join(words))  # fmt: skip
+        chain.faults.fault(tuple(name.split(".")), text)
+
+
+def _masks(chain: Chain, spec: AttentionSpec) -> None:
+    *batch, t, _ = chain.arrays["x"].shape
+    h = spec.n_heads
+    padding = [(t,), *([(batch[0], t)] if batch else [])]
+    _same(chain, f"{spec.name}.padding", *padding)
+    shapes: list[tuple[int, ...]] = [(t, t), *([(h, t, t)] if h > 1 else [])]
+    if batch:
+        shapes += [(batch[0], h, t, t)] if h > 1 else []
+        shapes += [(batch[0], 1, t, t)]
+    for kind in ("keep", "add"):
+        _same(chain, f"{spec.name}.mask.{kind}", *shapes)
+
+
+def _ffn(chain: Chain, spec: FfnSpec, d_model: Size | None) -> None:
+    name = spec.name
+    into, out = chain.axes(name)
+    wide = ("w_gate", "w_up") if spec.gated else ("w_1",)
+    last = "w_down" if spec.gated else "w_2"
+    d_ff = chain.size(f"{name}.{wide[0]}", out, "d_ff")
+    for key in wide:
+        chain.fits(f"{name}.{key}", into, d_model)
+        chain.fits(f"{name}.{key}", out, d_ff)
+        own = chain.size(f"{name}.{key}", out, "d_ff")
+        chain.fits(f"{name}.b_{key.removeprefix('w_')}", -1, own)
+    chain.fits(f"{name}.{last}", into, d_ff)
+    chain.fits(f"{name}.{last}", out, d_model)
+    chain.fits(f"{name}.b_{last.removeprefix('w_')}", -1, d_model)

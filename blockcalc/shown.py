@@ -15,11 +15,12 @@ from blockcalc.decimals import ALL_DIGITS, column_places, figure, places_needed
 from blockcalc.document import Grid, Operand
 from blockcalc.expr import At, Figure
 from blockcalc.ops import Ref
+from blockcalc.titles import say
 
 MOST_SHOWN = 32
 KEPT_AT_END = 8
 
-Labels = Callable[[str, int], Sequence[str]]
+Labels = Callable[[str, int, int], Sequence[str]]
 
 
 @dataclass
@@ -137,8 +138,11 @@ class Shown:
                 return (i,) if self.upright else (j,)
             return (*lead, i, j)
 
-        row_labels = labels(axes[0], shape[0])
-        column_labels = labels(axes[1], shape[1])
+        named = dict(zip(self.ref.axes, lead, strict=False))
+        batch = named.get("batch", 0)
+        row_labels = labels(axes[0], shape[0], batch)
+        column_labels = labels(axes[1], shape[1], batch)
+        where = [say("grid.lead", axis=axis, n=i + 1) for axis, i in named.items()]
         return Grid(
             self.ref.symbol,
             axes[0],
@@ -146,7 +150,7 @@ class Shown:
             tuple(row_labels[i] for i in rows),
             tuple(column_labels[j] for j in columns),
             tuple(tuple(self.figure(at(i, j)) for j in columns) for i in rows),
-            None,
+            ", ".join(where) or None,
             row_gap,
             column_gap,
         )

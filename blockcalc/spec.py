@@ -16,15 +16,25 @@ EPS = 1e-5
 
 @dataclass(frozen=True)
 class NormSpec:
-    """One norm: its place in the file is its name; gamma and beta are there if given."""
+    """One norm: its place in the file is its name; gamma and beta are there if given.
+
+    ``kind`` is ``layer`` or ``rms``; ``unit_offset`` multiplies by 1 + gamma; ``sample`` divides the
+    variance by n - 1; ``outside`` adds eps after the root.
+    """
 
     name: str
     eps: float = EPS
+    kind: str = "layer"
+    unit_offset: bool = False
+    sample: bool = False
+    outside: bool = False
 
 
 @dataclass(frozen=True)
 class AttentionSpec:
     """The attention of a block.
+
+    ``out_in`` tells that weights are stored ``[out, in]``, as a linear layer of PyTorch does.
 
     ``scale`` is a factor, ``"none"``, or None for 1/√d_head; ``softmax`` is ``plain``,
     ``shifted``, or None to choose by the scores.
@@ -33,6 +43,10 @@ class AttentionSpec:
     name: str
     scale: float | str | None = None
     softmax: str | None = None
+    n_heads: int = 1
+    n_kv_heads: int = 1
+    qkv_layout: str = "blocks"
+    out_in: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,6 +55,8 @@ class FfnSpec:
 
     name: str
     activation: str = "relu"
+    gated: bool = False
+    out_in: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +77,8 @@ class Spec:
     ----------
     order : str
         ``post`` or ``pre``.
+    tokens : tuple of tuple of str
+        The labels of the rows of x, for each of a batch.
     arrays : mapping
         Every given matrix by its path in the file, ``attn.w_q``; float64.
     expect : mapping
@@ -72,7 +90,7 @@ class Spec:
     order: str
     blocks: tuple[BlockSpec, ...]
     arrays: Mapping[str, NDArray[Any]]
-    tokens: tuple[str, ...]
+    tokens: tuple[tuple[str, ...], ...]
     title: str | None = None
     notes: str | None = None
     final_norm: NormSpec | None = None

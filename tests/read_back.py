@@ -89,6 +89,8 @@ def _value(node: Any, text: str) -> Any:
         assert isinstance(node.func, ast.Name)
         if node.func.id == "max":
             return max(args)
+        if node.func.id == "mask":
+            return args[0] if args[1] else -math.inf
         return _exactly(node.func.id, args[0])
     assert isinstance(node, ast.BinOp), ast.dump(node)
     a, b = _value(node.left, text), _value(node.right, text)
@@ -111,6 +113,8 @@ def _exactly(function: str, x: Any) -> Any:
         return root if root * root == x else math.sqrt(x)
     if function == "exp":
         return Fraction(1) if x == 0 else math.exp(min(x, 709.0))
+    if function == "tanh" and x == 0:
+        return Fraction(0)
     return {"erfc": math.erfc, "tanh": math.tanh, "sqrt": math.sqrt}[function](x)
 
 
@@ -120,6 +124,9 @@ def check(line: str, translate: Any) -> None:
     assert len(parts) == 5, line
     sign, printed = parts[3], translate(parts[4])
     middle, result = value(translate(parts[2])), value(printed)
+    if result in (math.inf, -math.inf):
+        assert middle == result, line
+        return
     if sign == "=":
         exact = isinstance(middle, Fraction)
         assert middle == result if exact else abs(middle - result) < 1e-15, line

@@ -11,6 +11,9 @@ ACT: dict[str, Any] = {
     "relu": lambda u: np.where(u > 0, u, 0.0),
     "gelu": np.vectorize(lambda u: u * 0.5 * math.erfc(-u / math.sqrt(2)), otypes=[float]),
     "gelu_tanh": lambda u: 0.5 * u * (1 + np.tanh(math.sqrt(2 / math.pi) * (u + 0.044715 * u**3))),
+    "quick_gelu": lambda u: u / (1 + np.exp(-1.702 * u)),
+    "tanh": np.tanh,
+    "sigmoid": lambda u: 1 / (1 + np.exp(-u)),
     "silu": lambda u: u * (1 / (1 + np.exp(-u))),
     "identity": lambda u: u,
 }

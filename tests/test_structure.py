@@ -18,7 +18,7 @@ FLOORS = [
     {"titles", "titles.en", "expr"},
     {"errors", "decimals", "document", "embedded", "notation"},
     {"ops", "output", "source", "spec"},
-    {"program", "shapes"},
+    {"program", "shapes", "movement"},
     {"trace", "layers", "compose", "arithmetic", "checker"},
     {"block", "shown", "keys"},
     {"reader", "explain"},
@@ -28,13 +28,13 @@ FLOORS = [
     {"__main__", "__init__"},
 ]
 LIBRARIES = {
-    "numpy": {"expr", "decimals", "ops", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
+    "numpy": {"expr", "decimals", "ops", "movement", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
               "explain", "views.data"},
     "rich": {"cli", "views.terminal", "views.latex", "views.report"},
     "typer": {"cli"},
     "yaml": {"source"},
 }  # fmt: skip
-MATHEMATICS = {"expr", "ops", "program", "layers", "block", "trace"}
+MATHEMATICS = {"expr", "ops", "movement", "program", "layers", "block", "trace"}
 
 
 def _rooms() -> dict[str, Path]:

@@ -72,7 +72,7 @@ def json_bytes(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -
         "format": "blockcalc",
         "version": VERSION,
         "title": spec.title,
-        "tokens": list(spec.tokens),
+        "tokens": list(spec.tokens[0]) if len(spec.tokens) == 1 else [list(t) for t in spec.tokens],
         "order": spec.order,
         "rounding": {rounding.kind: rounding.digits} if rounding else None,
         "sections": [

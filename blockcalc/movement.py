@@ -1,0 +1,110 @@
+"""Operations that move numbers and leave them as they are: heads split, joined, shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from blockcalc.expr import At, Cell, Expr, Name, call
+from blockcalc.ops import Array, Axes, Op, Ref, Shape
+
+
+class Movement(Op):
+    """Numbers change their places and nothing else; where one came from is found by moving places."""
+
+    word = ""
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return call(self.word, *xs)
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        shape = refs[0].shape
+        return Cell(0, tuple(int(i) for i in np.unravel_index(_origins(self, shape)[at], shape)))
+
+
+@lru_cache(maxsize=64)
+def _origins(op: Movement, shape: Shape) -> Array:
+    return op.forward([np.arange(int(np.prod(shape))).reshape(shape)])
+
+
+@dataclass(frozen=True)
+class Split(Movement):
+    """``[T, n·e] -> [n, T, e]``: head h owns the columns from h·e on."""
+
+    n: int
+    axes: tuple[str, str] = ("head", "d_head")
+    word = "split"
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        (*lead, t, width), (*names, token, _) = refs[0].shape, refs[0].axes
+        head, part = self.axes
+        return (*names, head, token, part), (*lead, self.n, t, width // self.n)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        (x,) = xs
+        parts = x.reshape(*x.shape[:-1], self.n, x.shape[-1] // self.n)
+        return np.ascontiguousarray(parts.swapaxes(-3, -2))
+
+
+@dataclass(frozen=True)
+class Join(Movement):
+    """``[n, T, e] -> [T, n·e]``: the heads side by side."""
+
+    axis: str = "d_model"
+    word = "join"
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        (*lead, n, t, e), (*names, _, token, _) = refs[0].shape, refs[0].axes
+        return (*names, token, self.axis), (*lead, t, n * e)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        swapped = xs[0].swapaxes(-3, -2)
+        return swapped.reshape(*swapped.shape[:-2], -1)
+
+
+@dataclass(frozen=True)
+class Repeat(Movement):
+    """``[g, T, e] -> [g·times, T, e]``: each key head stands for ``times`` query heads in turn."""
+
+    times: int
+    word = "repeat"
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        *lead, g, t, e = refs[0].shape
+        *names, _, token, part = refs[0].axes
+        return (*names, "head", token, part), (*lead, g * self.times, t, e)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        return np.repeat(xs[0], self.times, axis=-3)
+
+
+@dataclass(frozen=True)
+class Columns(Movement):
+    """Some columns of a matrix, in the order given."""
+
+    indices: tuple[int, ...]
+    axis: str = "d_head"
+    word = "columns"
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return (*refs[0].axes[:-1], self.axis), (*refs[0].shape[:-1], len(self.indices))
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        return xs[0][..., list(self.indices)]
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return call(self.word, *xs, *(Name(run) for run in _runs(self.indices)))
+
+
+def _runs(indices: Sequence[int]) -> list[str]:
+    """Write columns, counted from 1, as runs: 1..4."""
+    runs: list[list[int]] = []
+    for i in indices:
+        if runs and i == runs[-1][1] + 1:
+            runs[-1][1] = i
+        else:
+            runs.append([i, i])
+    return [f"{a + 1}..{b + 1}" if b > a else f"{a + 1}" for a, b in runs]

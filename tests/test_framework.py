@@ -1,0 +1,103 @@
+"""Every intermediate of blocks that PyTorch and Hugging Face transformers worked.
+
+The cases in ``framework/`` are recorded arrays: ``x``, weights, and ``i.*``, every intermediate.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import blockcalc
+from blockcalc.notation import Text
+from tests.helpers import HERE, every_line
+from tests.read_back import check, from_text
+from tests.test_true_lines import _printed
+
+CASES = sorted((HERE / "framework").glob("*.npz"))
+ORDER_AND_ACT = {
+    "tiny_d2_h1_post_relu_plain": ("post", "relu", 1), "tiny_d2_h1_pre_relu_plain": ("pre", "relu", 1),
+    "tiny_d2_h2_post_relu": ("post", "relu", 2), "tiny_d2_h1_post_gelu_affine": ("post", "gelu", 1),
+    "tiny_d2_h1_pre_gelu_affine": ("pre", "gelu", 1), "fn_unscaled_h1": ("post", "relu", 1),
+    "fn_no_output_projection_h2": ("post", "relu", 2), "tel_post_relu_h2_both_f64": ("post", "relu", 2),
+    "tel_pre_gelu_h4_causal_f64": ("pre", "gelu", 4), "tel_pre_gelu_h4_none_f64": ("pre", "gelu", 4),
+    "tel_post_gelu_h1_padding_f64": ("post", "gelu", 1), "tel_pre_relu_h2_causal_f64": ("pre", "relu", 2),
+    "tel_post_relu_h4_none_f64": ("post", "relu", 4), "ragged_pre_gelu_h2_f64": ("pre", "gelu", 2),
+    "hf_gpt2_h3_f64": ("pre", "gelu_tanh", 3), "hf_bert_h3_f64": ("post", "gelu", 3),
+    "hf_opt_pre_relu_f64": ("pre", "relu", 3), "extreme_logits_1e4_f64": ("post", "gelu", 2),
+    "extreme_constant_row_pre_f64": ("pre", "gelu", 2), "extreme_large_mean_pre_f64": ("pre", "gelu", 2),
+    "fully_masked_row_policy_zero": ("post", "relu", 2),
+}  # fmt: skip
+NAMES = {
+    "scores": "attn.scores", "scores_scaled": "attn.scaled", "scores_masked": "attn.masked",
+    "softmax.max": "attn.weights.max", "softmax.exp": "attn.weights.exp", "softmax.sum": "attn.weights.sum",
+    "weights": "attn.weights", "heads": "attn.z", "concat": "attn.concat", "attn_out": "attn.out",
+    "res1": "residual1", "res2": "residual2", "ffn.pre": "ffn.pre", "ffn.act": "ffn.act", "ffn.out": "ffn.out",
+    "q": "attn.q_heads", "k": "attn.k_heads", "v": "attn.v_heads", "out": "out",
+    **{f"ln{n}.{theirs}": f"norm{n}{ours}" for n in (1, 2) for theirs, ours in (
+        ("mean", ".mean"), ("var", ".var"), ("std", ".std"), ("xhat", ".normalized"), ("out", ""))},
+}  # fmt: skip
+
+
+def as_data(name: str, z: Any) -> dict[str, Any]:
+    """Write a case as the content of a file."""
+    order, activation, heads = ORDER_AND_ACT[name]
+    attn: dict[str, Any] = {k[5:]: z[k] for k in z.files if k.startswith("attn.")}
+    attn |= {"n_heads": heads, "softmax": "shifted"}
+    if name == "fn_unscaled_h1":
+        attn["scale"] = "none"
+    if "mask.causal" in z.files and bool(z["mask.causal"]):
+        attn["causal"] = True
+    if "mask.key_valid" in z.files:
+        valid = z["mask.key_valid"].tolist()
+        words = {True: "keep", False: "pad"}
+        attn["padding"] = [
+            [words[v] for v in row] if isinstance(row, list) else words[row] for row in valid
+        ]
+    if name == "fully_masked_row_policy_zero":
+        attn["mask"] = {"keep": z["mask.allowed"]}
+    data: dict[str, Any] = {"x": z["x"], "norm": order, "attn": attn}
+    keys = {"ffn.w1": "w_1", "ffn.b1": "b_1", "ffn.w2": "w_2", "ffn.b2": "b_2"}
+    data["ffn"] = {"activation": activation, **{v: z[k] for k, v in keys.items() if k in z.files}}
+    for n in (1, 2):
+        found = {k.rpartition(".")[2]: z[k] for k in z.files if k.startswith(f"ln{n}.")}
+        data[f"norm{n}"] = found
+    return data
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda p: p.stem)
+def test_every_intermediate(path: Path) -> None:
+    z = np.load(path)
+    trace = blockcalc.run(blockcalc.load(as_data(path.stem, z)))
+    tolerance = 1e-6 if path.stem.startswith("extreme_large_mean") else 1e-10
+    seen = 0
+    for key in z.files:
+        if not key.startswith("i.") or key[2:] not in NAMES:
+            continue
+        got = trace[NAMES[key[2:]]]
+        want = z[key]
+        got = got.reshape(want.shape)
+        finite = np.isfinite(want)
+        assert np.array_equal(np.isneginf(want), np.isneginf(got)), key
+        size = max(1.0, np.abs(want[finite]).max(initial=0))
+        assert np.abs(got[finite] - want[finite]).max(initial=0) <= tolerance * size, key
+        seen += 1
+    assert seen >= 20
+    assert np.abs(trace["out"] - z["out"]).max() <= tolerance * max(1.0, np.abs(z["out"]).max())
+
+
+def test_all_cases_are_there() -> None:
+    assert {path.stem for path in CASES} == set(ORDER_AND_ACT)
+
+
+@pytest.mark.parametrize("name", ["tel_post_relu_h2_both_f64", "ragged_pre_gelu_h2_f64", "hf_gpt2_h3_f64",
+                                  "fully_masked_row_policy_zero"])  # fmt: skip
+def test_every_line_is_true(name: str) -> None:
+    spec = blockcalc.load(as_data(name, np.load(HERE / "framework" / f"{name}.npz")))
+    lines = [line for line in every_line(spec, whole=True) if line.middle]
+    assert len(lines) > 300
+    for line in lines:
+        check(_printed(line, Text()), from_text)
