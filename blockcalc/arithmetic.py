@@ -130,7 +130,7 @@ def holds(middle: Expr, result: Figure) -> bool:
 def precise_value(middle: Expr) -> tuple[Fraction, Fraction] | None:
     """Work a printed line to 40 digits, and say how far off it may be.
 
-    erfc has only float64's digits. None where the value leaves the range of numbers.
+    Some functions have only float64's digits. None where the value leaves the range of numbers.
     """
     with localcontext(_PRECISE):
         try:
@@ -139,7 +139,7 @@ def precise_value(middle: Expr) -> tuple[Fraction, Fraction] | None:
             return None
         if not value.is_finite():
             return None
-        rough = any(isinstance(e, Call) and e.function == "erfc" for e in walk(middle))
+        rough = any(isinstance(e, Call) and e.function in ROUGH for e in walk(middle))
         return Fraction(value), abs(Fraction(value)) * Fraction(1, 10 ** (12 if rough else 30))
 
 
@@ -160,6 +160,7 @@ def _precise(e: Expr) -> Decimal:
     raise TypeError(type(e).__name__)
 
 
+ROUGH = ("erfc", "cos", "sin")  # these have only float64's digits
 _PRECISE = Context(
     prec=40, Emax=10**6, Emin=-(10**6), traps=[InvalidOperation, DivisionByZero, Overflow]
 )
@@ -176,6 +177,8 @@ _PRECISE_CALLS: dict[str, Callable[..., Decimal]] = {
     "exp": lambda x: x.exp(),
     "max": max,
     "ratio": lambda a, b: a / b,
+    "cos": lambda x: Decimal(math.cos(x)),
+    "sin": lambda x: Decimal(math.sin(x)),
     "tanh": lambda x: 1 - 2 / ((2 * x).exp() + 1),
     "mask": lambda x, allowed: x if allowed else Decimal("-inf"),
     "erfc": lambda x: Decimal(math.erfc(x)),
@@ -263,9 +266,9 @@ def _exact_call(function: str, args: Sequence[Fraction | None]) -> Fraction | No
             return None if not args[1] else first / args[1]
         case "sqrt":
             return _exact_root(first)
-        case "exp" | "erfc" if first == 0:
+        case "exp" | "erfc" | "cos" if first == 0:
             return Fraction(1)
-        case "tanh" if first == 0:
+        case "tanh" | "sin" if first == 0:
             return Fraction(0)
         case _:
             return None

@@ -52,7 +52,7 @@ class _Writer:
         self.projections = {
             eq.out.name
             for eq in program.equations
-            if eq.out.name.rpartition(".")[2] in ("q", "k", "v")
+            if eq.out.name.rpartition(".")[2].partition("_")[0] in ("q", "k", "v")
         }
 
     def expand(self, ref: Ref) -> Expr:

@@ -239,6 +239,11 @@ class _Explainer:
             yield say("convention.scale.default", d_head=settings["d_head"])
         elif "scale" in settings:
             yield say("convention.scale.given", scale=plain(settings["scale"]))
+        if "rope_dims" in settings:
+            dims, style = settings["rope_dims"], "half" if settings["rope_half"] else "interleaved"
+            start = plain(float(self.trace.arrays[f"{section.name}.rope.positions"][0, 0]))
+            paired = say(f"rope.{style}", m=dims // 2)
+            yield say("convention.rope", dims=dims, style=paired, start=start)
         if f"{section.name}.causal" in refs:
             yield say("convention.causal")
         if any(ref.role == "mask" for ref in refs.values()):

@@ -158,6 +158,8 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "exp": np.exp,
     "sqrt": np.sqrt,
     "tanh": np.tanh,
+    "cos": np.cos,
+    "sin": np.sin,
     "erfc": _erfc,
     "max": np.maximum,
     "ratio": _ratio,

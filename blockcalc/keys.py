@@ -12,7 +12,7 @@ from blockcalc.checker import Checker, Reader, is_text, kind_of, quoted
 from blockcalc.decimals import Rounding
 from blockcalc.ops import ACTIVATIONS
 from blockcalc.source import Path
-from blockcalc.spec import EPS, AttentionSpec, BlockSpec, FfnSpec, NormSpec
+from blockcalc.spec import EPS, AttentionSpec, BlockSpec, FfnSpec, NormSpec, RopeSpec
 from blockcalc.titles import say
 
 GATED = ("gate", "up", "down")
@@ -73,6 +73,28 @@ def _mask(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     if isinstance(value, dict) and not found and not c.faults:
         c.fault(path, say("mask.empty"))
     return found
+
+
+def _rope(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    found = c.mapping(value, path, _ROPE)
+    if "theta" in found and "freqs" in found:
+        c.fault((*path, "theta"), say("rope.both"))
+    return found
+
+
+def _whole(c: Checker, value: Any, path: Path) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
+        return value
+    c.fault(path, say("want.whole", got=quoted(value)))
+    return None
+
+
+def _theta(c: Checker, value: Any, path: Path) -> float | None:
+    number = c.number(value, path)
+    if number is not None and number <= 0:
+        c.fault(path, say("rope.theta"))
+        return None
+    return number
 
 
 def _padding(c: Checker, value: Any, path: Path) -> Any:
@@ -233,9 +255,17 @@ _ATTENTION: dict[str, Reader] = {
     "scale": _scale,
     "softmax": _word(SOFTMAX),
     "causal": _flag,
+    "rope": _rope,
     "mask": _mask,
     "padding": _padding,
     "out": _input,
+}
+_ROPE: dict[str, Reader] = {
+    "theta": _theta,
+    "style": _word(("half", "interleaved")),
+    "dims": _count,
+    "start": _whole,
+    "freqs": _vector,
 }
 _FFN: dict[str, Reader] = {
     "activation": _activation,
@@ -289,9 +319,40 @@ def _attention_spec(c: Checker, attn: Mapping[str, Any], out_in: bool) -> Attent
     if heads % kv_heads:
         c.fault(("attn", "n_kv_heads"), say("heads.groups", heads=heads, kv=kv_heads))
     layout = attn.get("qkv_layout") or "blocks"
+    rope = _rope_spec(c, attn, heads, kv_heads, out_in) if "rope" in attn else None
     return AttentionSpec(
-        "attn", attn.get("scale"), attn.get("softmax"), heads, kv_heads, layout, out_in
+        "attn", attn.get("scale"), attn.get("softmax"), heads, kv_heads, layout, out_in, rope
     )
+
+
+def _rope_spec(
+    c: Checker, attn: Mapping[str, Any], heads: int, kv_heads: int, out_in: bool
+) -> RopeSpec | None:
+    """Set the positions and the angles per step; theta^(-2i/dims) where none are given."""
+    rope = attn["rope"] or {}
+    x = c.arrays.get("x")
+    w, parts = c.arrays.get("attn.w_q"), heads
+    if w is None:
+        w, parts = c.arrays.get("attn.w_qkv"), heads + 2 * kv_heads
+    if x is None or w is None:
+        return None
+    d_head = w.shape[-2 if out_in else -1] // parts
+    given = c.arrays.get("attn.rope.freqs")
+    dims = rope.get("dims") or (d_head if given is None else 2 * len(given))
+    if dims % 2 or dims > d_head:
+        c.fault(("attn", "rope"), say("rope.dims", dims=dims, d_head=d_head))
+        return None
+    if given is not None and 2 * len(given) != dims:
+        c.fault(("attn", "rope", "freqs"), say("rope.freqs", n=len(given), dims=dims))
+        return None
+    theta = rope.get("theta") or 10000.0
+    freqs = given if given is not None else theta ** (-np.arange(0, dims, 2) / dims)
+    start = rope.get("start") or 0
+    c.arrays["attn.rope.freqs"] = np.asarray(freqs, dtype=np.float64).reshape(1, -1)
+    c.arrays["attn.rope.positions"] = np.arange(start, start + x.shape[-2], dtype=np.float64)[
+        :, None
+    ]
+    return RopeSpec(rope.get("style", "half") != "interleaved", dims)
 
 
 def _ffn_spec(ffn: Mapping[str, Any], out_in: bool) -> FfnSpec:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from blockcalc.expr import Expr, Num, call, exp, ratio, sqrt
-from blockcalc.movement import Columns, Join, Repeat, Split
+from blockcalc.movement import Columns, Join, Repeat, Rotate, Split
 from blockcalc.ops import (
     ACTIVATIONS,
     SQUARE,
@@ -43,7 +43,7 @@ def linear(
     """
     part, _, key = w.rpartition(".")
     letter = key.removeprefix("w_")
-    letter = letter.upper() if len(letter) < 4 else letter
+    letter = letter.upper() if letter in ("q", "k", "v", "o", "qkv") else letter
     axes = (axis, x.axes[-1]) if out_in else (x.axes[-1], axis)
     operands = [x, b.given(w, f"W_{letter}", axes)]
     bias = f"{part}.b_{key.removeprefix('w_')}"
@@ -205,10 +205,7 @@ def fused_columns(h: int, g: int, e: int, layout: str) -> dict[str, tuple[int, .
 
 
 def split_heads(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
-    """``[T, n·d_head] -> [n, T, d_head]``; with one head nothing moves.
-
-    Key and value heads are then shared out: query head i uses key head i // (n_heads // n_kv_heads).
-    """
+    """``[T, n·d_head] -> [n, T, d_head]``; with one head nothing moves."""
     name = f"{spec.name}.{part}"
     if spec.n_heads == 1:
         b.alias(x, f"{name}_heads")
@@ -217,10 +214,32 @@ def split_heads(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
     few = part != "q" and spec.n_kv_heads < spec.n_heads
     n = spec.n_heads if part == "q" else spec.n_kv_heads
     axes = ("kv_head" if few else "head", "d_head" if part != "v" else "d_v")
-    x = b.add(f"{name}_heads", f"{letter}_heads", Split(n, axes), x)
-    if few:
-        x = b.add(f"{name}_repeat", f"{letter}_repeat", Repeat(spec.n_heads // n), x)
-    return x
+    return b.add(f"{name}_heads", f"{letter}_heads", Split(n, axes), x)
+
+
+def rope_angles(b: Builder, spec: AttentionSpec) -> tuple[Ref, Ref]:
+    """Angles m θ for each position m and each pair, ``[T, dims / 2]``, and their cosine and sine."""
+    name = f"{spec.name}.rope"
+    m = b.given(f"{name}.positions", "m", ("token", "one"), "constant")
+    theta = b.given(f"{name}.freqs", "theta", ("one", "pair"), "constant")
+    angles = b.add(f"{name}.angles", "phi", MatMul(), m, theta)
+    cos = elementwise(b, f"{name}.cos", "c", lambda a: call("cos", a), angles)
+    return cos, elementwise(b, f"{name}.sin", "s", lambda a: call("sin", a), angles)
+
+
+def rotated(b: Builder, spec: AttentionSpec, part: str, x: Ref, turn: tuple[Ref, Ref]) -> Ref:
+    """Turn the pairs of queries or keys by the angles of their positions."""
+    assert spec.rope is not None
+    op = Rotate(spec.rope.dims, spec.rope.half)
+    return b.add(f"{spec.name}.{part}_rope", f"{part.upper()}_rope", op, x, *turn)
+
+
+def shared_out(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
+    """Give each query head its key head: query head i uses key head i // (n_heads // n_kv_heads)."""
+    if part == "q" or spec.n_kv_heads == spec.n_heads:
+        return x
+    op = Repeat(spec.n_heads // spec.n_kv_heads)
+    return b.add(f"{spec.name}.{part}_repeat", f"{part.upper()}_repeat", op, x)
 
 
 def masked(b: Builder, s: Ref, spec: AttentionSpec) -> Ref:
@@ -291,7 +310,12 @@ def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
     settings = {"default_scale": spec.scale is None, "softmax": form, "n_heads": spec.n_heads,
                 "n_kv_heads": spec.n_kv_heads}  # fmt: skip
     with b.section(name, "attention", x, **settings) as learned:
-        q, k, v = (split_heads(b, spec, part, ref) for part, ref in projections(b, x, spec))
+        heads = {part: split_heads(b, spec, part, ref) for part, ref in projections(b, x, spec)}
+        if spec.rope is not None:
+            learned["rope_dims"], learned["rope_half"] = spec.rope.dims, spec.rope.half
+            turn = rope_angles(b, spec)
+            heads |= {part: rotated(b, spec, part, heads[part], turn) for part in "qk"}
+        q, k, v = (shared_out(b, spec, part, heads[part]) for part in "qkv")
         learned["d_head"] = q.shape[-1]
         learned["scale"] = spec.scale if spec.scale is not None else q.shape[-1] ** -0.5
         lead = q.axes[:-2]

@@ -108,3 +108,53 @@ def _runs(indices: Sequence[int]) -> list[str]:
         else:
             runs.append([i, i])
     return [f"{a + 1}..{b + 1}" if b > a else f"{a + 1}" for a, b in runs]
+
+
+@dataclass(frozen=True)
+class Rotate(Op):
+    """Turn pairs of columns by their angles: RoPE, after Su et al., "RoFormer" (2021), equation 34.
+
+    Operands are ``x [..., T, d]``, and ``cos`` and ``sin`` ``[T, dims / 2]``. ``half`` pairs column i with
+    i + dims / 2, as Llama does; otherwise neighbours. Columns from ``dims`` on stay.
+    """
+
+    dims: int
+    half: bool
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return refs[0].axes, refs[0].shape
+
+    def pair(self, column: int) -> tuple[int, int, int]:
+        """Give the first and second column of the pair that holds a column, and its angle."""
+        m = self.dims // 2
+        if self.half:
+            return column % m, column % m + m, column % m
+        return column - column % 2, column - column % 2 + 1, column // 2
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        x, cos, sin = xs
+        out = x.copy()
+        for column in range(self.dims):
+            first, second, angle = self.pair(column)
+            c, s = cos[:, angle], sin[:, angle]
+            if column == first:
+                out[..., column] = x[..., first] * c - x[..., second] * s
+            else:
+                out[..., column] = x[..., second] * c + x[..., first] * s
+        return out
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return call("rotate", *xs)
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        *lead, t, column = at
+        if column >= self.dims:
+            return Cell(0, at)
+        first, second, angle = self.pair(column)
+        a, b = Cell(0, (*lead, t, first)), Cell(0, (*lead, t, second))
+        cos, sin = Cell(1, (t, angle)), Cell(2, (t, angle))
+        return a * cos - b * sin if column == first else b * cos + a * sin
+
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        x, cos, sin = (np.abs(v) for v in xs)
+        return np.maximum(self.forward([x, cos, -sin]), self.forward([x, cos, sin]))

@@ -24,11 +24,21 @@ from blockcalc.expr import (
 )
 
 # how tightly a form holds together: what binds less than asked for is put in brackets
-SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4
-_LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "@": PRODUCT, ".": PRODUCT, "^": POWER}
+SUM, PRODUCT, MATRIX, POWER, ATOM = 1, 2, 3, 4, 5
+_LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "@": MATRIX, ".": PRODUCT, "^": POWER}
 
 _SYMBOL = re.compile(r"(?P<base>[^_^]+)(?:_(?P<sub>[^^]+))?(?:\^(?P<sup>.+))?")
-_GREEK = {"mu": "μ", "sigma": "σ", "gamma": "γ", "beta": "β", "eps": "ε", "pi": "π"}
+_GREEK = {
+    "mu": "μ",
+    "sigma": "σ",
+    "gamma": "γ",
+    "beta": "β",
+    "eps": "ε",
+    "pi": "π",
+    "theta": "θ",
+    "phi": "φ",
+    "rho": "ρ",
+}
 _RAISED = str.maketrans("0123456789()+-f", "⁰¹²³⁴⁵⁶⁷⁸⁹⁽⁾⁺⁻ᶠ")
 
 PLAIN_SIGNS = {

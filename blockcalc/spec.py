@@ -31,6 +31,14 @@ class NormSpec:
 
 
 @dataclass(frozen=True)
+class RopeSpec:
+    """Rotary positions: ``dims`` columns of each head are turned, in halves or as neighbours."""
+
+    half: bool
+    dims: int
+
+
+@dataclass(frozen=True)
 class AttentionSpec:
     """The attention of a block.
 
@@ -47,6 +55,7 @@ class AttentionSpec:
     n_kv_heads: int = 1
     qkv_layout: str = "blocks"
     out_in: bool = False
+    rope: RopeSpec | None = None
 
 
 @dataclass(frozen=True)

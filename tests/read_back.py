@@ -115,7 +115,17 @@ def _exactly(function: str, x: Any) -> Any:
         return Fraction(1) if x == 0 else math.exp(min(x, 709.0))
     if function == "tanh" and x == 0:
         return Fraction(0)
-    return {"erfc": math.erfc, "tanh": math.tanh, "sqrt": math.sqrt}[function](x)
+    if function == "cos" and x == 0:
+        return Fraction(1)
+    if function == "sin" and x == 0:
+        return Fraction(0)
+    return {
+        "cos": math.cos,
+        "sin": math.sin,
+        "erfc": math.erfc,
+        "tanh": math.tanh,
+        "sqrt": math.sqrt,
+    }[function](x)
 
 
 def check(line: str, translate: Any) -> None:

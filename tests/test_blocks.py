@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import blockcalc
+from blockcalc.compose import composed_formulas
 from blockcalc.document import StepPiece
 from blockcalc.embedded import folder
 from blockcalc.explain import Depth, explain
@@ -354,3 +355,64 @@ def test_other_refusals() -> None:
         with pytest.raises(blockcalc.BlockcalcError) as caught:
             blockcalc.load(data)
         assert said in report(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("style", "want"),
+    [
+        ("interleaved", [-1.1426396637, 1.9220755965, 2.9598506679, 4.0297995017]),
+        ("half", [-1.9841106486, 1.9599006675, 2.4623779024, 4.0197996683]),
+    ],
+)
+def test_rope_turns_neighbours_or_halves(style: str, want: list[float]) -> None:
+    eye = np.eye(4)
+    data = {"x": [[1, 2, 3, 4]] * 2, "stop": "attn.scores",
+            "attn": {"w_q": eye, "w_k": eye, "w_v": eye, "rope": {"style": style}}}  # fmt: skip
+    spec = blockcalc.load(data)
+    trace = blockcalc.run(spec)
+    close(trace["attn.q_rope"], [[1, 2, 3, 4], want])
+    for line in every_line(spec):
+        if line.middle:
+            check(_printed(line, Text()), from_text)
+    head: Any = next(explain(spec, trace))
+    said = " | ".join(dict(head.facts)["conventions"])
+    assert "RoPE turns 4 columns of each head, paired" in said
+
+
+def test_rope_with_some_dims_a_start_and_own_freqs() -> None:
+    eye = np.eye(4)
+    base: dict[str, Any] = {"x": [[1, 2, 3, 4]], "stop": "attn.scores"}
+    weights = {"w_q": eye, "w_k": eye, "w_v": eye}
+    part = work({**base, "attn": {**weights, "rope": {"dims": 2, "start": 1}}})["attn.q_rope"]
+    close(part, [[np.cos(1) - 2 * np.sin(1), 2 * np.cos(1) + np.sin(1), 3, 4]])
+    spec = blockcalc.load({**base, "attn": {**weights, "rope": {"dims": 2, "start": 1}}})
+    assert any(
+        _printed(line, Text()).startswith("Q_rope[1,3] = 3 = 3")
+        for line in every_line(spec)
+        if line.middle
+    )
+    own = work({**base, "attn": {**weights, "rope": {"freqs": [1.0], "start": 1}}})["attn.q_rope"]
+    close(own, part)
+    fused = work({**base, "attn": {"w_qkv": np.hstack([eye] * 3), "rope": {"dims": 2, "start": 1}}})
+    close(fused["attn.q_rope"], part)
+    for rope, said in (({"dims": 3}, "dims = 3 must be even and at most d_head = 4"), ({"dims": 6}, "at most d_head"),
+                       ({"freqs": [1, 2, 3]}, "dims = 6 must be even and at most"), ({"theta": 0}, "must be positive"),
+                       ({"freqs": [1], "dims": 4}, "1 freqs turn 1 pairs"), ({"start": -1}, "from 0 on is wanted"),
+                       ({"theta": 10, "freqs": [1]}, "contradict each other")):  # fmt: skip
+        with pytest.raises(blockcalc.BlockcalcError) as caught:
+            blockcalc.load({**base, "attn": {**weights, "rope": rope}})
+        assert said in report(caught.value)
+
+
+def test_formulas_of_heads_and_gates_are_bracketed_and_short() -> None:
+    spec = blockcalc.load(folder() / "llama_style.yaml")
+    formulas = [f"{Text().render(a)} = {Text().render(b)}"
+                for a, b in composed_formulas(blockcalc.run(spec).program)]  # fmt: skip
+    assert formulas == [
+        "H⁽¹⁾ = RMSNorm(X)",
+        "O = join(softmax(mask(Q_rope K_repeatᵀ / √d_head, C)) V_repeat) W_O",
+        "R⁽¹⁾ = X + O",
+        "H⁽²⁾ = RMSNorm(R⁽¹⁾)",
+        "F = (SiLU(H⁽²⁾ W_gate) ⊙ H⁽²⁾ W_up) W_down",
+        "R⁽²⁾ = R⁽¹⁾ + F",
+    ]

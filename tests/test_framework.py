@@ -30,6 +30,7 @@ ORDER_AND_ACT = {
     "hf_opt_pre_relu_f64": ("pre", "relu", 3), "extreme_logits_1e4_f64": ("post", "gelu", 2),
     "extreme_constant_row_pre_f64": ("pre", "gelu", 2), "extreme_large_mean_pre_f64": ("pre", "gelu", 2),
     "fully_masked_row_policy_zero": ("post", "relu", 2),
+    "hf_llama_gqa4q2kv_f64": ("pre", "silu", 4),
 }  # fmt: skip
 NAMES = {
     "scores": "attn.scores", "scores_scaled": "attn.scaled", "scores_masked": "attn.masked",
@@ -38,7 +39,10 @@ NAMES = {
     "res1": "residual1", "res2": "residual2", "ffn.pre": "ffn.pre", "ffn.act": "ffn.act", "ffn.out": "ffn.out",
     "q": "attn.q_heads", "k": "attn.k_heads", "v": "attn.v_heads", "out": "out",
     **{f"ln{n}.{theirs}": f"norm{n}{ours}" for n in (1, 2) for theirs, ours in (
-        ("mean", ".mean"), ("var", ".var"), ("std", ".std"), ("xhat", ".normalized"), ("out", ""))},
+        ("mean", ".mean"), ("var", ".var"), ("std", ".std"), ("xhat", ".normalized"), ("out", ""),
+        ("meansq", ".mean_square"))},
+    "q_rope": "attn.q_rope", "k_rope": "attn.k_rope", "ffn.gate_pre": "ffn.gate",
+    "ffn.gate_act": "ffn.gate_act", "ffn.up": "ffn.up",
 }  # fmt: skip
 
 
@@ -60,6 +64,12 @@ def as_data(name: str, z: Any) -> dict[str, Any]:
     if name == "fully_masked_row_policy_zero":
         attn["mask"] = {"keep": z["mask.allowed"]}
     data: dict[str, Any] = {"x": z["x"], "norm": order, "attn": attn}
+    if name.startswith("hf_llama"):
+        data["norm"] = {"order": order, "kind": "rms"}
+        attn |= {"n_kv_heads": 2, "causal": True, "rope": {"theta": 10000, "style": "half"}}
+        gated = {k: z[f"ffn.{k}"] for k in ("w_gate", "w_up", "w_down")}
+        return {**data, "ffn": {"activation": activation, **gated},
+                **{f"norm{n}": {"gamma": z[f"ln{n}.gamma"], "eps": z[f"ln{n}.eps"]} for n in (1, 2)}}  # fmt: skip
     keys = {"ffn.w1": "w_1", "ffn.b1": "b_1", "ffn.w2": "w_2", "ffn.b2": "b_2"}
     data["ffn"] = {"activation": activation, **{v: z[k] for k, v in keys.items() if k in z.files}}
     for n in (1, 2):
@@ -77,7 +87,12 @@ def test_every_intermediate(path: Path) -> None:
     for key in z.files:
         if not key.startswith("i.") or key[2:] not in NAMES:
             continue
-        got = trace[NAMES[key[2:]]]
+        ours = NAMES[key[2:]]
+        if path.stem.startswith("hf_llama"):
+            ours = {"ffn.act": "ffn.gated", "norm1.std": "norm1.rms", "norm2.std": "norm2.rms"}.get(
+                ours, ours
+            )
+        got = trace[ours]
         want = z[key]
         got = got.reshape(want.shape)
         finite = np.isfinite(want)
@@ -94,7 +109,7 @@ def test_all_cases_are_there() -> None:
 
 
 @pytest.mark.parametrize("name", ["tel_post_relu_h2_both_f64", "ragged_pre_gelu_h2_f64", "hf_gpt2_h3_f64",
-                                  "fully_masked_row_policy_zero"])  # fmt: skip
+                                  "fully_masked_row_policy_zero", "hf_llama_gqa4q2kv_f64"])  # fmt: skip
 def test_every_line_is_true(name: str) -> None:
     spec = blockcalc.load(as_data(name, np.load(HERE / "framework" / f"{name}.npz")))
     lines = [line for line in every_line(spec, whole=True) if line.middle]

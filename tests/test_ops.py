@@ -39,7 +39,7 @@ EVERY = _everything()
 def _operands(eq: Equation, dtype: str = "float64") -> list[np.ndarray]:
     rng = np.random.RandomState(len(eq.out.name) + eq.out.shape[0])
     values = [rng.normal(0, 2, ref.shape).astype(dtype) for ref in eq.inputs]
-    if eq.out.name.endswith(".std"):
+    if eq.out.name.endswith((".std", ".rms")):
         values = [np.abs(v) for v in values]
     return values
 
