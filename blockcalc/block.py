@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blockcalc.layers import attention, feed_forward, norm, residual
+from blockcalc.attention import attention
+from blockcalc.layers import feed_forward, norm, residual
 from blockcalc.ops import Array, Ref
 from blockcalc.program import Builder, Finished, Program
 from blockcalc.spec import BlockSpec, Spec

@@ -20,6 +20,7 @@ FLOORS = [
     {"ops", "output", "source", "spec"},
     {"program", "shapes", "movement"},
     {"trace", "layers", "compose", "arithmetic", "checker"},
+    {"attention"},
     {"block", "shown", "keys"},
     {"reader", "explain"},
     {"views", "views.layout", "views.report"},
@@ -34,7 +35,7 @@ LIBRARIES = {
     "typer": {"cli"},
     "yaml": {"source"},
 }  # fmt: skip
-MATHEMATICS = {"expr", "ops", "movement", "program", "layers", "block", "trace"}
+MATHEMATICS = {"expr", "ops", "movement", "program", "layers", "attention", "block", "trace"}
 
 
 def _rooms() -> dict[str, Path]:
