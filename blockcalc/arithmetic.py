@@ -70,7 +70,9 @@ def work(left: Expr, cell: Expr, number: Number, show: Show, result: Figure, who
             return Line(left, "=", None, "=", result)
         result = shorter
     exactly = exact_value(middle)
-    equals = "=" if exactly is not None and exactly == fraction_of(result) else "≈"
+    blocked = result.digits == "-inf"
+    exact = blocked or (exactly is not None and exactly == fraction_of(result))
+    equals = "=" if exact else "≈"
     relation = "≈" if _rounded(cell, number, show, extra) else "="
     return Line(left, relation, middle, equals, result)
 
