@@ -15,6 +15,7 @@ from fractions import Fraction
 from blockcalc.decimals import constant, exact_figure, fraction_of, power_figure, unit_of
 from blockcalc.document import Line
 from blockcalc.expr import (
+    FUNCTIONS,
     Binary,
     Call,
     Cell,
@@ -132,7 +133,7 @@ def holds(middle: Expr, result: Figure) -> bool:
 def precise_value(middle: Expr) -> tuple[Fraction, Fraction] | None:
     """Work a printed line to 40 digits, and say how far off it may be.
 
-    Some functions have only float64's digits. None where the value leaves the range of numbers.
+    A function without a precise form has only float64's digits. None where the value leaves the range of numbers.
     """
     with localcontext(_PRECISE):
         try:
@@ -141,7 +142,7 @@ def precise_value(middle: Expr) -> tuple[Fraction, Fraction] | None:
             return None
         if not value.is_finite():
             return None
-        rough = any(isinstance(e, Call) and e.function in ROUGH for e in walk(middle))
+        rough = any(isinstance(e, Call) and e.function not in _PRECISE_CALLS for e in walk(middle))
         return Fraction(value), abs(Fraction(value)) * Fraction(1, 10 ** (12 if rough else 30))
 
 
@@ -158,11 +159,13 @@ def _precise(e: Expr) -> Decimal:
         case Binary(op=op, left=left, right=right):
             return _PRECISE_BINARY[op](_precise(left), _precise(right))
         case Call(function=function, args=args):
-            return _PRECISE_CALLS[function](*(_precise(a) for a in args))
+            values = [_precise(a) for a in args]
+            if function in _PRECISE_CALLS:
+                return _PRECISE_CALLS[function](*values)
+            return Decimal(float(FUNCTIONS[function](*map(float, values))))
     raise TypeError(type(e).__name__)
 
 
-ROUGH = ("erfc", "cos", "sin")  # these have only float64's digits
 _PRECISE = Context(
     prec=40, Emax=10**6, Emin=-(10**6), traps=[InvalidOperation, DivisionByZero, Overflow]
 )
@@ -179,11 +182,8 @@ _PRECISE_CALLS: dict[str, Callable[..., Decimal]] = {
     "exp": lambda x: x.exp(),
     "max": max,
     "ratio": lambda a, b: a / b,
-    "cos": lambda x: Decimal(math.cos(x)),
-    "sin": lambda x: Decimal(math.sin(x)),
     "tanh": lambda x: 1 - 2 / ((2 * x).exp() + 1),
     "mask": lambda x, allowed: x if allowed else Decimal("-inf"),
-    "erfc": lambda x: Decimal(math.erfc(x)),
 }
 
 

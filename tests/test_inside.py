@@ -15,6 +15,7 @@ from blockcalc.embedded import folder
 from blockcalc.errors import UsageError
 from blockcalc.explain import Depth, chosen_steps, explain
 from blockcalc.expr import (
+    FUNCTIONS,
     Binary,
     Call,
     Dots,
@@ -24,12 +25,15 @@ from blockcalc.expr import (
     Name,
     Num,
     Over,
+    Slot,
     evaluate,
+    exp,
     substitute,
     walk,
 )
 from blockcalc.layers import residual
 from blockcalc.notation import Latex, Text, clean, plain_signs
+from blockcalc.ops import ACTIVATIONS, Elementwise
 from blockcalc.program import Builder, Finished
 from blockcalc.spec import Spec
 
@@ -279,3 +283,15 @@ def test_a_builder_stops_where_it_is_told() -> None:
     with pytest.raises(Finished):
         residual(b, "t", "2", s, s)
     assert [section.name for section in b.program().sections] == ["part"]
+
+
+def test_a_function_needs_no_place_in_the_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FUNCTIONS, "log1p", np.log1p)
+    softplus = Elementwise(Call("log1p", (exp(Slot(0)),)), "Softplus")
+    monkeypatch.setitem(ACTIVATIONS, "relu", softplus)
+    act = next(s for s in steps(TINY, detail="cells") if s.name == "ffn.act")
+    assert Text().render(act.formula) == "Softplus(U)"
+    line = act.lines[0]
+    assert line.middle is not None
+    assert f"{line.equals} {Text().render(line.result)}" == "≈ 1.3133"
+    assert Text().render(line.middle) == "log1p(exp(1))"
