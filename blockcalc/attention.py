@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from blockcalc.dropout import dropout
 from blockcalc.expr import Expr, Num, call, sqrt
 from blockcalc.layers import elementwise, linear, softmax
 from blockcalc.movement import Columns, Join, Repeat, Rotate, Split
@@ -114,7 +115,7 @@ def masked(b: Builder, s: Ref, spec: AttentionSpec) -> Ref:
         b.given(f"{name}.{key}", symbol, axes, "mask")
         for key, symbol, axes in (
             ("causal", "C", ("query", "key")),
-            ("padding", "p", ("batch", "key")[-b.rank(f"{name}.padding") :]),
+            ("padding", "p", ("batch", "key")[-len(b.shape(f"{name}.padding")) :]),
             ("mask.keep", "M_keep", _mask_axes(b, f"{name}.mask.keep", s)),
         )
         if b.has(f"{name}.{key}")
@@ -153,7 +154,7 @@ def _product(factors: tuple[Expr, ...]) -> Expr:
 
 def _mask_axes(b: Builder, name: str, s: Ref) -> tuple[str, ...]:
     """Name the axes of a mask: ``[T, T]``, ``[n_heads, T, T]`` or ``[B, n_heads or 1, T, T]``."""
-    shape = b.shapes.get(name, ())
+    shape = b.shape(name)
     if len(shape) == 3 and "batch" in s.axes:
         heads = s.shape[1] if "head" in s.axes else 0
         return ("head" if shape[0] == heads != s.shape[0] else "batch", "query", "key")
@@ -178,6 +179,7 @@ def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
         heads = {part: split_heads(b, spec, part, ref) for part, ref in projections(b, x, spec)}
         if spec.rope is not None:
             learned["rope_dims"], learned["rope_half"] = spec.rope.dims, spec.rope.half
+            learned["rope_start"] = spec.rope.start
             turn = rope_angles(b, spec)
             heads |= {part: rotated(b, spec, part, heads[part], turn) for part in "qk"}
         q, k, v = (shared_out(b, spec, part, heads[part]) for part in "qkv")
@@ -186,8 +188,12 @@ def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
         lead = q.axes[:-2]
         op = MatMul(transpose_b=True)
         s = b.add(f"{name}.scores", "S", op, q, k, axes=(*lead, "query", "key"))
-        s = masked(b, scaled(b, s, spec, q.shape[-1]), spec)
+        learned["causal"] = b.has(f"{name}.causal")
+        s = scaled(b, s, spec, q.shape[-1])
+        unmasked, s = s, masked(b, s, spec)
+        learned["masked"] = s != unmasked
         p = softmax(b, f"{name}.weights", "P", s, form)
+        p = dropout(b, f"{name}.weights", p, spec.dropout)
         last = b.has(f"{name}.w_o")
         width = "d_v" if last or spec.n_heads > 1 else x.axes[-1]
         letter = "Z" if last or spec.n_heads > 1 else "O"

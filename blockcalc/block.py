@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from blockcalc.attention import attention
+from blockcalc.dropout import dropout
 from blockcalc.layers import feed_forward, norm, residual
 from blockcalc.ops import Array, Ref
 from blockcalc.program import Builder, Finished, Program
@@ -46,13 +47,14 @@ ORDERS: dict[str, Callable[[Ref, list[Sublayer]], Ref]] = {"post": post_norm, "p
 def sublayers(b: Builder, spec: BlockSpec) -> list[Sublayer]:
     """Give the parts of one block, bound to their weights."""
 
-    def adds(index: str) -> Callable[[Ref, Ref], Ref]:
-        return lambda x, y: residual(b, f"residual{index}", index, x, y)
+    def adds(index: str, place: str) -> Callable[[Ref, Ref], Ref]:
+        p = spec.dropout.get(place, 0.0)
+        return lambda x, y: residual(b, f"residual{index}", index, x, dropout(b, place, y, p))
 
     parts = [
         Sublayer(
             lambda x: attention(b, x, spec.attention),
-            adds("1"),
+            adds("1", "attn.out"),
             lambda x: norm(b, x, spec.norm1, "1"),
         )
     ]
@@ -61,7 +63,7 @@ def sublayers(b: Builder, spec: BlockSpec) -> list[Sublayer]:
         parts.append(
             Sublayer(
                 lambda x: feed_forward(b, x, ffn),
-                adds("2"),
+                adds("2", "ffn.out"),
                 lambda x: norm(b, x, spec.norm2, "2"),
             )
         )
@@ -77,11 +79,14 @@ def build(spec: Spec) -> Program:
     >>> [eq.out.name for eq in build(load({"x": [[1, 2]], "attn": {"out": [[0, 1]]}})).equations]
     ['residual1', 'norm1.mean', 'norm1.centered', 'norm1.var', 'norm1.std', 'norm1']
     """
-    b = Builder({name: array.shape for name, array in spec.arrays.items()}, spec.stop)
+    shapes = {name: array.shape for name, array in spec.arrays.items()}
+    b = Builder(shapes, spec.stop, spec.seed)
     try:
-        x = b.given("x", "X", ("batch", "token", "d_model")[-b.rank("x") :], role="data")
-        for block in spec.blocks:
-            x = ORDERS[spec.order](x, sublayers(b, block))
+        x = b.given("x", "X", ("batch", "token", "d_model")[-len(b.shape("x")) :], role="data")
+        for number, block in enumerate(spec.blocks, 1):
+            into = x if number == 1 else replace(x, symbol=f"X_{number}")
+            with b.block(block.steps, block.keys, into):
+                x = ORDERS[spec.order](into, sublayers(b, block))
         if spec.final_norm is not None:
             x = norm(b, x, spec.final_norm, "f")
         b.alias(x, "out")

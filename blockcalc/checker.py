@@ -28,10 +28,15 @@ class Checker:
         self.source = source
         self.faults: list[Fault] = []
         self.arrays: dict[str, NDArray[Any]] = {}
+        self.paths: dict[str, Path] = {}
         self.flags = self.blocks = False
 
-    def fault(self, path: Path, message: str, hint: str | None = None, key: bool = False) -> None:
-        """Note one fault at a path, or at its key."""
+    def fault(
+        self, path: Path | str, message: str, hint: str | None = None, key: bool = False
+    ) -> None:
+        """Note one fault at a path, or at its key; a matrix's name stands for its path."""
+        if isinstance(path, str):
+            path = self.paths.get(path, path)
         place = self.source.place(path, key)
         if hint is None and self.has_commas(path):
             hint = say("hint.decimal_comma")
@@ -39,8 +44,10 @@ class Checker:
         if len(self.faults) >= MAX_FAULTS:
             self.give_up()
 
-    def has_commas(self, path: Path) -> bool:
+    def has_commas(self, path: Path | str) -> bool:
         """Tell whether a line may have commas for decimal points: some have a space, some not."""
+        if isinstance(path, str):
+            path = self.paths.get(path, path)
         text = self.source.place(path).text
         return bool(text and _COMMA.search(text))
 
@@ -170,7 +177,8 @@ class Checker:
             return None
         array = np.array(flat, dtype=np.float64).reshape(shape)
         array.setflags(write=False)
-        self.arrays[".".join(map(str, path))] = array
+        name = ".".join(map(str, path))
+        self.arrays[name], self.paths[name] = array, path
         return array
 
     def measure(self, value: Any, path: Path, ranks: tuple[int, ...]) -> tuple[int, ...] | None:

@@ -13,32 +13,32 @@ FOLDED = {"layer_norm": "LN", "rms_norm": "RMSNorm", "softmax": "softmax"}
 
 
 def composed_formulas(program: Program) -> Iterator[tuple[Expr, Expr]]:
-    """Write the block as its few formulas, as a text would close.
+    """Write the block as its few formulas, as a text would close; of a stack, its first block.
 
     A result that is used only once, by the next part, is written into it; norms and softmaxes
     are written as functions; projections keep their letters.
     """
-    tops = program.top_sections()
-    loose = [e.out.name for i, e in enumerate(program.equations)
-             if not any(s.first <= i < s.last for s in tops)]  # fmt: skip
+    last = program.blocks[0].last if program.blocks else len(program.equations)
+    equations = program.equations[:last]
+    tops = [s for s in program.top_sections() if s.last <= last]
+    loose = [eq.out.name for i, eq in enumerate(equations) if program.section_of(i) is None]
     marks = [s.out.name for s in tops if s.first < s.last] + loose
-    kept = {name for name in marks if _uses(program, name) != 1}
+    kept = {name for name in marks if _uses(program, name, last) != 1}
     kept.update(s.out.name for s in tops if s.kind in ("attention", "ffn"))
-    kept.add(program.equations[-1].out.name)
-    order = [e.out for e in program.equations if e.out.name in kept]
+    kept.add(equations[-1].out.name)
+    order = [eq.out for eq in equations if eq.out.name in kept]
     writer = _Writer(program, kept)
     for ref in order:
         yield Name(ref.symbol), writer.expand(ref)
 
 
-def _uses(program: Program, name: str) -> int:
+def _uses(program: Program, name: str, last: int) -> int:
     """Count who takes a result; a norm, written as one function, counts once."""
     users = set()
-    tops = program.top_sections()
-    for index, eq in enumerate(program.equations):
+    for index, eq in enumerate(program.equations[:last]):
         if any(ref.name == name for ref in eq.inputs):
-            holders = [s.name for s in tops if s.kind in FOLDED and s.first <= index < s.last]
-            users.add(holders[0] if holders else eq.out.name)
+            top = program.top_section_of(index)
+            users.add(top.name if top and top.kind in FOLDED else eq.out.name)
     return len(users)
 
 
@@ -52,7 +52,7 @@ class _Writer:
         self.projections = {
             eq.out.name
             for eq in program.equations
-            if eq.out.name.rpartition(".")[2].partition("_")[0] in ("q", "k", "v")
+            if eq.out.name.rpartition(".")[2].partition("_")[0] in ("q", "k", "v") or not eq.inputs
         }
 
     def expand(self, ref: Ref) -> Expr:
@@ -71,22 +71,27 @@ class _Writer:
         return self.expand(ref)
 
 
-def flow(program: Program) -> tuple[str, ...]:
-    """Draw the order of the block as the stations that x passes.
+def flow(program: Program, block: Section | None = None, first: int = 0) -> tuple[str, ...]:
+    """Draw the order of a block as the stations that x passes.
 
-    A residual is written as what is added: ``+ x``.
+    A residual is written as what is added: ``+ x``. ``block`` is one of a stack; without one,
+    everything from equation ``first`` on.
     """
-    tops = {s.first: s for s in program.top_sections()}
-    stations = ["x"]
-    index = 0
-    while index < len(program.equations):
-        section = tops.pop(index, None)
-        if section is None:
-            eq = program.equations[index]
-            stations.append(f"+ {eq.inputs[0].name}")
+    tops: dict[int, list[Section]] = {}
+    for section in program.top_sections():
+        tops.setdefault(section.first, []).append(section)
+    index, last = (block.first, block.last) if block else (first, len(program.equations))
+    stations = ["x"] if index == 0 or block else []
+    into = {block.inputs[0].name: "x"} if block else {}
+    prefix = f"{block.name}." if block else ""
+    while index < last:
+        here = tops.pop(index, [])
+        if not here:
+            added = program.equations[index].inputs[0].name
+            stations.append(f"+ {into.get(added, added.removeprefix(prefix))}")
             index += 1
-        else:
+        for section in here:
             given = "flow.given" if section.settings.get("given") else "flow.worked"
             stations.append(say(given, title=say(f"flow.{section.kind}")))
             index = section.last
-    return (*stations, "out")
+    return tuple(stations) if block else (*stations, "out")

@@ -9,12 +9,13 @@ from blockcalc.expr import Expr, Figure
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The beginning of a part, with one sentence of meaning and the conventions in it."""
+    """The beginning of a part, with a sentence of meaning; level 1 holds those of level 2."""
 
     title: str
     name: str = ""
     prose: str | None = None
     facts: tuple[str, ...] = ()
+    level: int = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from itertools import product
 import numpy as np
 
 from blockcalc.arithmetic import Number, exact_value, work
-from blockcalc.compose import composed_formulas, flow
-from blockcalc.decimals import constant, exact_figure
+from blockcalc.compose import composed_formulas
+from blockcalc.conventions import dropouts, head, rounding
+from blockcalc.decimals import exact_figure
 from blockcalc.document import (
     Closing,
     Given,
-    Head,
     Heading,
     Line,
     Piece,
@@ -25,7 +25,6 @@ from blockcalc.document import (
 )
 from blockcalc.errors import Fault, UsageError
 from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, fill, substitute, walk
-from blockcalc.movement import Movement
 from blockcalc.ops import Array, Elementwise, Quotient, Ref
 from blockcalc.program import Program, Section, did_you_mean
 from blockcalc.shown import Shown
@@ -104,7 +103,7 @@ class _Explainer:
         self.spec, self.trace, self.depth = spec, trace, depth
         self.program = trace.program
         self.digits = 12 if trace.rounding else depth.digits
-        self.shown: dict[str, Shown] = {}
+        self.shown: dict[tuple[str, str], Shown] = {}
         self.chosen = chosen_steps(self.program, depth.patterns) if depth.patterns else None
 
     def labels(self, axis: str, n: int, batch: int = 0) -> Sequence[str]:
@@ -114,28 +113,37 @@ class _Explainer:
         return [str(i + 1) for i in range(n)]
 
     def matrix(self, ref: Ref, magnitude: Array | None = None) -> Shown:
-        """Give the shown form of a matrix, one for each name."""
-        if ref.name not in self.shown:
-            value = self.trace.arrays[ref.name]
-            whole = self.depth.whole
-            self.shown[ref.name] = Shown(ref, value, self.digits, whole, magnitude)
-        return self.shown[ref.name]
+        """Give the shown form of a matrix; in the next block of a stack it has another letter."""
+        key = ref.name, ref.symbol
+        if key not in self.shown:
+            value, whole = self.trace.arrays[ref.name], self.depth.whole
+            first = next((m for (name, _), m in self.shown.items() if name == ref.name), None)
+            if first is not None:
+                self.shown[key] = replace(first, ref=ref)
+            else:
+                self.shown[key] = Shown(ref, value, self.digits, whole, magnitude)
+        return self.shown[key]
 
     def pieces(self) -> Iterator[Piece]:
         if self.chosen is None:
-            yield self.head()
+            yield head(self.spec, self.trace)
             yield Heading(say("heading.given"))
             given = [self.matrix(ref) for ref in self.program.inputs]
             yield Given(tuple((m.operand, tuple(m.grids(self.labels))) for m in given))
         else:
             total = len(self.program.equations)
-            order = "; ".join([say(f"order.{self.spec.order}"), *self.rounding()])
+            facts = [say(f"order.{self.spec.order}"), *rounding(self.trace), *dropouts(self.spec)]
+            order = "; ".join(facts)
             yield Remark(say("remark.chosen", order=order, n=len(self.chosen), total=total))
         headed: str | None = None
+        block: Section | None = None
         for step in self.trace.steps():
             if self.chosen is not None and step.equation.out.name not in self.chosen:
                 continue
-            section = self.top_section(step.index)
+            if (holder := self.program.block_of(step.index)) is not block and holder:
+                block = holder
+                yield self.block_heading(block)
+            section = self.program.top_section_of(step.index)
             name = section.name if section else step.equation.out.name
             if name != headed:
                 headed = name
@@ -149,107 +157,21 @@ class _Explainer:
             if self.spec.order == "pre" and not self.spec.stop and not self.spec.final_norm:
                 yield Remark(say("remark.no_final_norm"))
 
-    def top_section(self, index: int) -> Section | None:
-        """Give the outermost section that holds a step."""
-        tops = self.program.top_sections()
-        return next((s for s in tops if s.first <= index < s.last), None)
-
-    # the head ---------------------------------------------------------------------------
-
-    def head(self) -> Head:
-        """Say what block this is and which conventions are in force."""
-        spec, x = self.spec, self.program.inputs[0]
-        facts = [
-            (
-                say("fact.tokens"),
-                tuple(f"{x.shape[-2]} ({', '.join(own)})" for own in dict.fromkeys(spec.tokens)),
-            ),
-            (say("fact.sizes"), (self.sizes(),)),
-            (say("fact.order"), (say(f"order.{spec.order}"),)),
-            (say("fact.flow"), (" → ".join(flow(self.program)),)),
-            (say("fact.conventions"), tuple(self.conventions())),
-        ]
-        facts += [(say("fact.rounding"), (text,)) for text in self.rounding()]
-        hints = []
-        norms = [s for s in self.program.sections if s.kind == "layer_norm"]
-        if any(s.settings["width"] == 2 for s in norms):
-            hints.append(say("hint.two_features"))
-        return Head(
-            spec.title or say("title.none"),
-            spec.notes,
-            tuple(facts),
-            tuple(hints),
-        )
-
-    def rounding(self) -> Iterator[str]:
-        """Say how every step is rounded, if it is."""
-        rounding = self.trace.rounding
-        if rounding:
-            yield say(f"rounding.{rounding.kind}", digits=rounding.digits)
-
-    def sizes(self) -> str:
-        """List the sizes that the matrices have."""
-        several = any(s.settings.get("n_heads", 1) > 1 for s in self.program.sections)
-        named = ("d_model", "d_head", "d_ff") if several else ("d_model", "d_head", "d_v", "d_ff")
-        found: dict[str, int] = {}
-        for ref in self.program.refs().values():
-            for axis, n in zip(ref.axes, ref.shape, strict=True):
-                if axis in named:
-                    found.setdefault(axis, n)
-        if found.get("d_v") == found.get("d_head"):
-            found.pop("d_v", None)
-        return ", ".join(f"{axis} = {n}" for axis, n in found.items())
-
-    def conventions(self) -> Iterator[str]:
-        """Name every convention by which two textbooks could differ."""
-        yield say("convention.rows")
-        for section in self.program.sections:
-            settings = section.settings
-            if section.kind == "attention" and not settings.get("given"):
-                yield from self.attention_conventions(section)
-            elif section.kind == "softmax":
-                yield say(f"convention.softmax.{settings['form']}")
-            elif section.kind in ("layer_norm", "rms_norm"):
-                key = "sample" if settings.get("sample") else section.kind
-                yield say(f"convention.{key}", name=section.name, eps=plain(settings["eps"]))
-                for extra in ("outside", "unit_offset"):
-                    if settings[extra]:
-                        yield say(f"convention.{extra}", name=section.name)
-            elif section.kind == "ffn":
-                if settings["gated"]:
-                    yield say("convention.gated")
-                yield say("convention.activation", form=say(f"activation.{settings['activation']}"))
-
-    def attention_conventions(self, section: Section) -> Iterator[str]:
-        """Name the heads, the scale and the masks of an attention."""
-        settings, refs = section.settings, self.program.refs()
-        heads, few = settings["n_heads"], settings["n_kv_heads"]
-        if heads > 1:
-            yield say("convention.heads", heads=heads)
-        if few < heads:
-            m = heads // few
-            pairs = (
-                say("convention.groups.pair", queries=", ".join(map(str, own)), key=g + 1)
-                for g, own in enumerate([range(i * m + 1, i * m + m + 1) for i in range(few)])
-            )
-            yield say("convention.groups", pairs="; ".join(pairs))
-        if settings.get("scale") == "none":
-            yield say("convention.scale.none")
-        elif settings["default_scale"] and "d_head" in settings:
-            yield say("convention.scale.default", d_head=settings["d_head"])
-        elif "scale" in settings:
-            yield say("convention.scale.given", scale=plain(settings["scale"]))
-        if "rope_dims" in settings:
-            dims, style = settings["rope_dims"], "half" if settings["rope_half"] else "interleaved"
-            start = plain(float(self.trace.arrays[f"{section.name}.rope.positions"][0, 0]))
-            paired = say(f"rope.{style}", m=dims // 2)
-            yield say("convention.rope", dims=dims, style=paired, start=start)
-        if f"{section.name}.causal" in refs:
-            yield say("convention.causal")
-        if any(ref.role == "mask" for ref in refs.values()):
-            yield say("convention.mask")
-
     # sections and steps -----------------------------------------------------------------
+
+    def block_heading(self, block: Section) -> Heading:
+        """Begin a block of a stack."""
+        number = self.program.blocks.index(block)
+        title = say("section.block", n=number + 1, total=len(self.spec.blocks))
+        prose = None
+        if self.depth.prose:
+            keys = self.spec.blocks[number].keys
+            shared = [b.name for b in self.program.blocks[:number]
+                      if self.spec.blocks[self.program.blocks.index(b)].keys == keys]  # fmt: skip
+            prose = say("prose.block", x=block.inputs[0].name)
+            if shared:
+                prose += " " + say("prose.block.shared", name=shared[0])
+        return Heading(title, block.name, prose, level=1)
 
     def heading(self, section: Section | None, name: str) -> Heading:
         """Begin a section, or a step that stands alone, such as a residual."""
@@ -263,8 +185,10 @@ class _Explainer:
         name = step.equation.out.name
         section = self.program.section_of(step.index)
         if section is None:
-            return say(f"step.{name.rstrip('0123456789')}")
-        part = name[len(section.name) + 1 :]
+            return say(f"step.{name.rpartition('.')[2].rstrip('0123456789')}")
+        part = name.removeprefix(section.name).removeprefix(".")
+        if section.kind == "dropout" and part:
+            part = "keep"
         if not part:
             own = [eq.out.name for eq in self.program.equations[section.first : section.last]]
             part = self.last_part(section, own)
@@ -359,7 +283,7 @@ class _Explainer:
     def lines(self, step: Step, shown: Shown) -> Iterator[Line]:
         """Work the chosen cells."""
         eq = step.equation
-        if isinstance(eq.op, Movement):
+        if not eq.op.worked:
             return
         operands = [self.matrix(ref) for ref in eq.inputs]
 
@@ -385,9 +309,3 @@ def _no_answer(tree: Expr, number: Number) -> bool:
     """Tell whether a quotient's divisor is 0."""
     *_, divisor = (e for e in walk(tree) if isinstance(e, Cell))
     return number(divisor) == 0
-
-
-def plain(x: float) -> str:
-    """Write a constant in a sentence: 0.5, 1e-05."""
-    shown = constant(x)
-    return shown.digits if shown.exponent is None else f"{shown.digits}e{shown.exponent}"

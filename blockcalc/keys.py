@@ -1,8 +1,7 @@
-"""The keys of a file, each with what reads it: the table, and the parts of a spec from it."""
+"""The keys of a file: one table, each key with what reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,12 @@ from blockcalc.checker import Checker, Reader, is_text, kind_of, quoted
 from blockcalc.decimals import Rounding
 from blockcalc.ops import ACTIVATIONS
 from blockcalc.source import Path
-from blockcalc.spec import EPS, AttentionSpec, BlockSpec, FfnSpec, NormSpec, RopeSpec
 from blockcalc.titles import say
 
+MOST_BLOCKS = 1000
 GATED = ("gate", "up", "down")
 ORDERS = ("post", "pre")
 SOFTMAX = ("plain", "shifted")
-
-
 KINDS = ("layer", "rms")
 VARIANCES = ("population", "sample")
 EPS_PLACES = ("inside", "outside")
@@ -82,11 +79,16 @@ def _rope(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     return found
 
 
-def _whole(c: Checker, value: Any, path: Path) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
-        return value
-    c.fault(path, say("want.whole", got=quoted(value)))
-    return None
+def _whole(most: int) -> Reader:
+    """Make the reader of a whole number from 0 to ``most``."""
+
+    def read(c: Checker, value: Any, path: Path) -> int | None:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most:
+            return value
+        c.fault(path, say("want.whole", most=most, got=quoted(value)))
+        return None
+
+    return read
 
 
 def _theta(c: Checker, value: Any, path: Path) -> float | None:
@@ -156,6 +158,63 @@ def _ffn(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     return found
 
 
+def _rate(c: Checker, value: Any, path: Path) -> float | None:
+    """Read the probability that a number is dropped."""
+    p = c.number(value, path)
+    if p is not None and not 0 <= p < 1:
+        c.fault(path, say("dropout.p"))
+        return None
+    return p
+
+
+def _rates(c: Checker, value: Any, path: Path) -> Any:
+    if not isinstance(value, dict):
+        return _rate(c, value, path)
+    return {place: _rate(c, p, (*path, place)) for place, p in value.items()}
+
+
+def _places(c: Checker, value: Any, path: Path) -> dict[str, Path]:
+    """Read a list of places, each with where it stands."""
+    if not isinstance(value, list) or not value:
+        c.fault(path, say("dropout.at"))
+        return {}
+    found = {}
+    for i, place in enumerate(value):
+        if isinstance(place, str):
+            found[place] = (*path, i)
+        else:
+            c.fault((*path, i), say("dropout.at"))
+    return found
+
+
+def _keeps(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        c.fault(path, say("dropout.keep", what=kind_of(value)))
+        return {}
+    return {place: _keep(c, keep, (*path, place)) for place, keep in value.items()}
+
+
+def _dropout(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {"p": _rate(c, value, path)}
+    before = len(c.faults)
+    found = c.mapping(value, path, _DROPOUT)
+    if "p" not in found and len(c.faults) == before:
+        c.fault(path, say("key.required", key="dropout.p"), say("dropout.p"))
+    return found
+
+
+def _blocks(c: Checker, value: Any, path: Path) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not value:
+        c.fault(path, say("blocks.list", what=kind_of(value)))
+        return []
+    found = [c.mapping(block, (*path, i), _BLOCK) for i, block in enumerate(value)]
+    if sum(block.get("repeat") or 1 for block in found) > MOST_BLOCKS:
+        c.fault(path, say("blocks.most", most=MOST_BLOCKS))
+        return []
+    return found
+
+
 def _tokens(c: Checker, value: Any, path: Path) -> Any:
     if isinstance(value, list) and value and all(isinstance(v, list) for v in value):
         rows = [_tokens(c, row, (*path, i)) for i, row in enumerate(value)]
@@ -222,6 +281,7 @@ def _blank_out(value: Any) -> tuple[Any, Any]:
     return (0 if blank else value), blank
 
 
+_BLOCK: dict[str, Reader] = {}  # filled below: a block has some of the keys of a file
 TOP: dict[str, Reader] = {
     "title": Checker.text,
     "notes": Checker.text,
@@ -234,9 +294,19 @@ TOP: dict[str, Reader] = {
     "final_norm": _norm_part,
     "attn": _attention,
     "ffn": _ffn,
+    "blocks": _blocks,
+    "dropout": _dropout,
     "stop": Checker.text,
     "round": _round,
     "expect": _expect,
+}
+_BLOCK |= {key: TOP[key] for key in ("attn", "ffn", "norm1", "norm2")} | {"repeat": _count}
+_DROPOUT: dict[str, Reader] = {
+    "p": _rates,
+    "at": _places,
+    "training": _flag,
+    "seed": _whole(2**32 - 1),
+    "keep": _keeps,
 }
 _NORM: dict[str, Reader] = {
     "order": _word(ORDERS),
@@ -264,7 +334,7 @@ _ROPE: dict[str, Reader] = {
     "theta": _theta,
     "style": _word(("half", "interleaved")),
     "dims": _count,
-    "start": _whole,
+    "start": _whole(10**9),
     "freqs": _vector,
 }
 _FFN: dict[str, Reader] = {
@@ -272,107 +342,3 @@ _FFN: dict[str, Reader] = {
     **dict.fromkeys(("w_1", "w_2", "w_gate", "w_up", "w_down"), _matrix),
     **dict.fromkeys(("b_1", "b_2", "b_gate", "b_up", "b_down"), _vector),
 }
-
-
-def parts(c: Checker, top: Mapping[str, Any]) -> dict[str, Any]:
-    """Gather the plain parts of the spec from what was read."""
-    norm = top.get("norm") or {}
-    attn, ffn = top.get("attn") or {}, top.get("ffn")
-    out_in = top.get("weight_layout") == "out_in"
-
-    def part(name: str) -> NormSpec:
-        own = (top.get(name) or {}).get("eps")
-        return NormSpec(
-            name,
-            own if own is not None else norm.get("eps", EPS),
-            norm.get("kind") or "layer",
-            bool(norm.get("unit_offset")),
-            norm.get("variance") == "sample",
-            norm.get("eps_place") == "outside",
-        )
-
-    block = BlockSpec(
-        _attention_spec(c, attn, out_in),
-        None if ffn is None else _ffn_spec(ffn, out_in),
-        part("norm1"),
-        part("norm2"),
-    )
-    return {
-        "order": norm.get("order") or "post",
-        "blocks": (block,),
-        "tokens": _labels(c, top.get("tokens")),
-        "title": top.get("title"),
-        "notes": top.get("notes"),
-        "final_norm": part("final_norm") if "final_norm" in top else None,
-        "stop": top.get("stop"),
-        "rounding": top.get("round"),
-        "expect": top.get("expect") or {},
-    }
-
-
-def _attention_spec(c: Checker, attn: Mapping[str, Any], out_in: bool) -> AttentionSpec:
-    x = c.arrays.get("x")
-    if attn.get("causal") and x is not None:
-        c.arrays["attn.causal"] = np.tri(x.shape[-2])
-    heads = attn.get("n_heads") or 1
-    kv_heads = attn.get("n_kv_heads") or heads
-    if heads % kv_heads:
-        c.fault(("attn", "n_kv_heads"), say("heads.groups", heads=heads, kv=kv_heads))
-    layout = attn.get("qkv_layout") or "blocks"
-    rope = _rope_spec(c, attn, heads, kv_heads, out_in) if "rope" in attn else None
-    return AttentionSpec(
-        "attn", attn.get("scale"), attn.get("softmax"), heads, kv_heads, layout, out_in, rope
-    )
-
-
-def _rope_spec(
-    c: Checker, attn: Mapping[str, Any], heads: int, kv_heads: int, out_in: bool
-) -> RopeSpec | None:
-    """Set the positions and the angles per step; theta^(-2i/dims) where none are given."""
-    rope = attn["rope"] or {}
-    x = c.arrays.get("x")
-    w, parts = c.arrays.get("attn.w_q"), heads
-    if w is None:
-        w, parts = c.arrays.get("attn.w_qkv"), heads + 2 * kv_heads
-    if x is None or w is None:
-        return None
-    d_head = w.shape[-2 if out_in else -1] // parts
-    given = c.arrays.get("attn.rope.freqs")
-    dims = rope.get("dims") or (d_head if given is None else 2 * len(given))
-    if dims % 2 or dims > d_head:
-        c.fault(("attn", "rope"), say("rope.dims", dims=dims, d_head=d_head))
-        return None
-    if given is not None and 2 * len(given) != dims:
-        c.fault(("attn", "rope", "freqs"), say("rope.freqs", n=len(given), dims=dims))
-        return None
-    theta = rope.get("theta") or 10000.0
-    freqs = given if given is not None else theta ** (-np.arange(0, dims, 2) / dims)
-    start = rope.get("start") or 0
-    c.arrays["attn.rope.freqs"] = np.asarray(freqs, dtype=np.float64).reshape(1, -1)
-    c.arrays["attn.rope.positions"] = np.arange(start, start + x.shape[-2], dtype=np.float64)[
-        :, None
-    ]
-    return RopeSpec(rope.get("style", "half") != "interleaved", dims)
-
-
-def _ffn_spec(ffn: Mapping[str, Any], out_in: bool) -> FfnSpec:
-    gated = any(key.removeprefix("w_") in GATED for key in ffn)
-    return FfnSpec("ffn", ffn.get("activation") or "relu", gated, out_in)
-
-
-def _labels(c: Checker, tokens: Any) -> tuple[tuple[str, ...], ...]:
-    """Give one list of labels for each of the batch; t1, t2, … where there are none."""
-    x = c.arrays.get("x")
-    if x is None:
-        return ()
-    rows, batch = x.shape[-2], x.shape[0] if x.ndim == 3 else 1
-    if tokens is None:
-        return (tuple(f"t{i + 1}" for i in range(rows)),) * batch
-    lists = tokens if tokens and isinstance(tokens[0], tuple) else (tokens,) * batch
-    if len(lists) != batch:
-        c.fault(("tokens",), say("tokens.batch", has=len(lists), batch=batch))
-    for own in lists:
-        if len(own) != rows:
-            c.fault(("tokens",), say("tokens.count", has=len(own), rows=rows))
-            break
-    return lists

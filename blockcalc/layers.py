@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from blockcalc.dropout import dropout
 from blockcalc.expr import Expr, Num, exp, ratio, sqrt
 from blockcalc.ops import (
     ACTIVATIONS,
@@ -165,11 +166,12 @@ def feed_forward(b: Builder, x: Ref, spec: FfnSpec) -> Ref:
             u = linear(b, f"{name}.up", "U_up", x, f"{name}.w_up", "d_ff", spec.out_in)
             a = elementwise(b, f"{name}.gated", "A", lambda y, z: y * z, g, u)
             last = "w_down"
+        a = dropout(b, f"{name}.act", a, spec.dropout)
         return linear(b, f"{name}.out", "F", a, f"{name}.{last}", x.axes[-1], spec.out_in)
 
 
 def residual(b: Builder, name: str, index: str, x: Ref, y: Ref) -> Ref:
     """Add what a layer found to what went into it: both ``[T, d_model]``."""
     if x.shape != y.shape and not b.stopped:
-        raise Misfit(name, x, y)
+        raise Misfit(b.keys + y.name.removeprefix(b.steps), x, y)
     return elementwise(b, name, f"R^({index})", lambda a, c: a + c, x, y)

@@ -16,6 +16,7 @@ class Movement(Op):
     """Numbers change their places and nothing else; where one came from is found by moving places."""
 
     word = ""
+    worked = False
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
         return call(self.word, *xs)

@@ -49,6 +49,7 @@ class Op:
     """What every operation answers. Operands come as one sequence, ``a, b = xs``."""
 
     blocks = False  # whether minus infinity may stand in its result: a mask
+    worked = True  # whether its cells have arithmetic: numbers only moved or drawn have none
 
     def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
         """Give the axes and the shape of the result."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from blockcalc.errors import Fault, LookupFault
@@ -50,12 +51,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Program:
-    """Equations in the order of their working."""
+    """Equations in the order of their working; ``blocks`` are those of a stack."""
 
     inputs: tuple[Ref, ...]
     equations: tuple[Equation, ...]
     sections: tuple[Section, ...]
     aliases: Mapping[str, str]
+    blocks: tuple[Section, ...] = ()
 
     def refs(self) -> dict[str, Ref]:
         """Give every name that has a value, inputs first."""
@@ -85,14 +87,30 @@ class Program:
 
     def section_of(self, index: int) -> Section | None:
         """Give the innermost section that holds equation number ``index``."""
-        holding = [s for s in self.sections if s.first <= index < s.last]
-        return min(holding, key=lambda s: s.last - s.first, default=None)
+        return self._holders[index][-1] if index in self._holders else None
+
+    def top_section_of(self, index: int) -> Section | None:
+        """Give the outermost section that holds equation number ``index``."""
+        return self._holders[index][0] if index in self._holders else None
+
+    def block_of(self, index: int) -> Section | None:
+        """Give the block of a stack that holds equation number ``index``."""
+        return next((s for s in self.blocks if s.first <= index < s.last), None)
+
+    @cached_property
+    def _holders(self) -> dict[int, list[Section]]:
+        """List the sections that hold each equation, the outermost first."""
+        found: dict[int, list[Section]] = {}
+        for section in sorted(self.sections, key=lambda s: (s.first, -s.last)):
+            for index in range(section.first, section.last):
+                found.setdefault(index, []).append(section)
+        return found
 
     def top_sections(self) -> list[Section]:
         """Give the sections that lie in no other, in order."""
         tops: list[Section] = []
-        for section in sorted(self.sections, key=lambda s: (s.first, -s.last)):
-            if not any(t.first <= section.first and section.last <= t.last for t in tops):
+        for section in sorted(self.sections, key=lambda s: (s.first, s.last > s.first, -s.last)):
+            if not tops or section.first >= tops[-1].last:
                 tops.append(section)
         return tops
 
@@ -106,11 +124,11 @@ def did_you_mean(word: str, known: Mapping[str, Any] | list[str]) -> str | None:
 
 
 class Misfit(Exception):
-    """A residual cannot add what a layer gave to what went into it."""
+    """A residual cannot add what a layer gave to what went into it; ``name`` is where it is written."""
 
     def __init__(self, name: str, x: Ref, y: Ref) -> None:
         super().__init__(name)
-        self.x, self.y = x, y
+        self.name, self.x, self.y = name, x, y
 
 
 class Finished(Exception):
@@ -121,32 +139,43 @@ class Finished(Exception):
 class Builder:
     """Writes a program; layers are plain functions that take one.
 
+    Layers name their steps and weights as in a block that stands alone; within ``block`` the builder
+    puts the block's own names before both.
+
     Parameters
     ----------
     shapes : mapping
         The shape of every given matrix, by its name in the file.
     stop : str, optional
         Nothing after the step of this name is written.
+    seed : int, optional
+        Where drawn numbers begin; ``drawn`` counts those that steps have taken.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
     stop: str | None = None
+    seed: int | None = None
+    drawn: int = 0
     inputs: dict[str, Ref] = field(default_factory=dict)
     equations: list[Equation] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
+    blocks: list[Section] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
     stopped: bool = False
+    steps: str = ""
+    keys: str = ""
 
     def has(self, name: str) -> bool:
         """Tell whether a matrix is given."""
-        return name in self.shapes
+        return self.keys + name in self.shapes
 
-    def rank(self, name: str) -> int:
-        """Give the rank of a given matrix, 0 where there is none."""
-        return len(self.shapes.get(name, ()))
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Give the shape of a given matrix, () where there is none."""
+        return self.shapes.get(self.keys + name, ())
 
     def given(self, name: str, symbol: str, axes: tuple[str, ...], role: str = "weight") -> Ref:
         """Declare a given matrix."""
+        name = self.keys + name
         if name not in self.inputs:
             if self.stopped:
                 raise Finished
@@ -160,14 +189,14 @@ class Builder:
         if self.stopped:
             raise Finished
         natural, shape = op.result(inputs)
-        out = Ref(name, symbol, axes or natural, shape, "computed")
+        out = Ref(self.steps + name, symbol, axes or natural, shape, "computed")
         self.equations.append(Equation(out, op, inputs))
-        self.stopped = name == self.stop
+        self.stopped = out.name == self.stop
         return out
 
     def alias(self, ref: Ref, *names: str) -> None:
         """Let names mean a step that is already there, where a copy would be written."""
-        others = [name for name in names if name != ref.name]
+        others = [full for name in names if (full := self.steps + name) != ref.name]
         self.aliases.update((name, ref.name) for name in others)
         self.stopped = self.stopped or self.stop in others
 
@@ -185,15 +214,33 @@ class Builder:
         finally:
             last = len(self.equations)
             if last > first:
-                out = self.equations[-1].out
-                self.sections.append(Section(name, kind, settings, inputs, out, first, last))
+                out, full = self.equations[-1].out, self.steps + name
+                self.sections.append(Section(full, kind, settings, inputs, out, first, last))
                 self.alias(out, name, f"{name}.out")
 
     def given_section(self, name: str, kind: str, ref: Ref, *inputs: Ref) -> None:
         """Note a section whose result is given instead of worked."""
         here = len(self.equations)
-        self.sections.append(Section(name, kind, {"given": True}, inputs, ref, here, here))
+        full = self.steps + name
+        self.sections.append(Section(full, kind, {"given": True}, inputs, ref, here, here))
         self.alias(ref, name, f"{name}.out")
+
+    @contextmanager
+    def block(self, steps: str, keys: str, x: Ref) -> Iterator[None]:
+        """Write one block of a stack: its steps begin with ``steps``, its weights with ``keys``.
+
+        With no names of its own, a block that stands alone.
+        """
+        first, self.steps, self.keys = len(self.equations), steps, keys
+        try:
+            yield
+        finally:
+            self.steps = self.keys = ""
+            last = len(self.equations)
+            if steps and last > first:
+                name, out = steps.removesuffix("."), self.equations[-1].out
+                self.blocks.append(Section(name, "block", {}, (x,), out, first, last))
+                self.alias(out, name, f"{name}.out")
 
     def program(self) -> Program:
         """Close the book."""
@@ -202,4 +249,5 @@ class Builder:
             tuple(self.equations),
             tuple(self.sections),
             dict(self.aliases),
+            tuple(self.blocks),
         )

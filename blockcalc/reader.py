@@ -15,8 +15,8 @@ from blockcalc.block import build
 from blockcalc.checker import Checker, dims, kind_of
 from blockcalc.decimals import Rounding
 from blockcalc.errors import Fault, InputError, LookupFault, Place, UsageError
-from blockcalc.keys import TOP, eps, parts
-from blockcalc.ops import Ref
+from blockcalc.keys import TOP, eps
+from blockcalc.parts import parts
 from blockcalc.program import Misfit, Program
 from blockcalc.shapes import check_shapes
 from blockcalc.source import (
@@ -142,6 +142,8 @@ def _set(source: Source, key: str, text: str) -> None:
     path: Path = tuple(int(p) if is_index(p) else p for p in key.split("."))
     if path[0] == "expect" and len(path) > 1:
         path = ("expect", key.partition(".")[2])
+    if path[:2] in (("dropout", "p"), ("dropout", "keep")) and len(path) > 2:
+        path = (*path[:2], key.split(".", 2)[2])
     if not isinstance(source.data, dict):
         return
     holder: Any = source.data
@@ -172,12 +174,13 @@ def check(c: Checker) -> Spec:
     if "x" not in top:
         c.fault((), say("key.required", key="x"), say("key.required.x"))
     c.give_up()
-    check_shapes(c, c.arrays, found["blocks"][0])
+    check_shapes(c, c.arrays, found["blocks"])
+    for block in found["blocks"]:
+        for key in (f"{block.keys}attn.mask.keep", f"{block.keys}attn.mask.add"):
+            array = c.arrays.get(key)
+            if array is not None and array.ndim == 4 and array.shape[1] == 1:
+                c.arrays[key] = array[:, 0]
     c.give_up()
-    for key in ("attn.mask.keep", "attn.mask.add"):
-        array = c.arrays.get(key)
-        if array is not None and array.ndim == 4 and array.shape[1] == 1:
-            c.arrays[key] = array[:, 0]
     spec = Spec(arrays=c.arrays, source=c.source, **found)
     _check_steps(c, spec, top)
     c.give_up()
@@ -190,13 +193,13 @@ def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
         program = build(spec)
     except KeyError as missing:
         key = str(missing.args[0])
-        if "attn" not in top and key.startswith("attn."):
+        if "attn" not in top and "blocks" not in top and key.startswith("attn."):
             c.fault((), say("key.required", key="attn"), say("key.required.attn"))
             return
-        c.fault(tuple(key.split(".")), say("key.required", key=key), say("key.required.stop"))
+        c.fault(key, say("key.required", key=key), say("key.required.stop"))
         return
     except Misfit as misfit:
-        _misfit(c, misfit.x, misfit.y)
+        _misfit(c, misfit)
         return
     for key, numbers in spec.expect.items():
         whole = _whole(spec, program)
@@ -219,12 +222,12 @@ def _whole(spec: Spec, program: Program) -> Program:
         return program
 
 
-def _misfit(c: Checker, x: Ref, y: Ref) -> None:
+def _misfit(c: Checker, misfit: Misfit) -> None:
     """Note a layer whose result cannot be added to what went into it."""
-    section = y.name.rpartition(".")[0]
+    x, y, section = misfit.x, misfit.y, misfit.name.rpartition(".")[0]
     fields = {"name": y.name, "has": dims(y.shape), "x": x.name, "wanted": dims(x.shape)}
     hint = say("shape.residual.hint", name=f"{section}.w_o", rows=y.shape[-1], cols=x.shape[-1])
-    c.fault((*section.split("."), "w_v"), say("shape.residual", **fields), hint)
+    c.fault(f"{section}.w_v", say("shape.residual", **fields), hint)
 
 
 def _check_step(c: Checker, program: Program, path: Path, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -16,9 +16,9 @@ from blockcalc.titles import say
 class Faults(Protocol):
     """Takes note of faults at a path, and knows the lines of the file."""
 
-    def fault(self, path: Path, message: str, hint: str | None = None) -> None: ...
+    def fault(self, path: Path | str, message: str, hint: str | None = None) -> None: ...
 
-    def has_commas(self, path: Path) -> bool: ...
+    def has_commas(self, path: Path | str) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Chain:
     arrays: Mapping[str, NDArray[Any]]
     out_in: bool = False
 
-    def axes(self, name: str) -> tuple[int, int]:
+    @property
+    def axes(self) -> tuple[int, int]:
         """Give the axis that meets what flows in, and the one that flows on."""
         return (-1, -2) if self.out_in else (-2, -1)
 
@@ -59,11 +60,11 @@ class Chain:
         n = array.shape[axis]
         both = say("shape.mismatch", name=name, n=n, unit=unit(array.ndim, axis, n),
                    because=size.because)  # fmt: skip
-        if any(self.faults.has_commas(tuple(m.split("."))) for m in (name, size.name)):
+        if any(self.faults.has_commas(m) for m in (name, size.name)):
             hint = say("hint.decimal_comma")
         elif hint is None and array.ndim == 2 and array.shape[::-1][axis] == size.n:
             hint = say("shape.transposed", name=name)
-        self.faults.fault(tuple(name.split(".")), both, hint)
+        self.faults.fault(name, both, hint)
 
 
 def unit(rank: int, axis: int, n: int) -> str:
@@ -72,22 +73,35 @@ def unit(rank: int, axis: int, n: int) -> str:
     return say(f"unit.{kind}.{'one' if n == 1 else 'many'}")
 
 
-def check_shapes(faults: Faults, arrays: Mapping[str, NDArray[Any]], block: BlockSpec) -> None:
+def check_shapes(
+    faults: Faults, arrays: Mapping[str, NDArray[Any]], blocks: Iterable[BlockSpec]
+) -> None:
     """Check the whole chain, x to the last norm; one fault for each matrix that breaks it."""
-    chain = Chain(faults, arrays, block.attention.out_in)
+    for block in {block.keys: block for block in blocks}.values():
+        chain = Chain(faults, arrays, block.attention.out_in)
+        _block(chain, block, block.keys)
+    _norm(chain, "final_norm", chain.size("x", -1, "d_model"))
+
+
+def _block(chain: Chain, block: BlockSpec, keys: str) -> None:
     d_model = chain.size("x", -1, "d_model")
-    first = arrays.get("attn.w_q")
-    into = chain.axes("attn.w_q")[0]
-    if d_model and first is not None and d_model.n != first.shape[into] == arrays["x"].shape[-2]:
-        chain.fits("attn.w_q", into, d_model, say("shape.x_transposed"))
+    first = chain.arrays.get(f"{keys}attn.w_q")
+    into = chain.axes[0]
+    tokens = chain.arrays["x"].shape[-2]
+    if d_model and first is not None and d_model.n != first.shape[into] == tokens:
+        chain.fits(f"{keys}attn.w_q", into, d_model, say("shape.x_transposed"))
         return
-    _attention(chain, block.attention, d_model)
-    _masks(chain, block.attention)
+    _attention(chain, block.attention, keys, d_model)
+    _masks(chain, block.attention, keys)
     if block.ffn is not None:
-        _ffn(chain, block.ffn, d_model)
-    for norm in ("norm1", "norm2", "final_norm"):
-        chain.fits(f"{norm}.gamma", -1, d_model)
-        chain.fits(f"{norm}.beta", -1, d_model)
+        _ffn(chain, block.ffn, keys, d_model)
+    for norm in ("norm1", "norm2"):
+        _norm(chain, keys + norm, d_model)
+
+
+def _norm(chain: Chain, name: str, d_model: Size | None) -> None:
+    for part in ("gamma", "beta"):
+        chain.fits(f"{name}.{part}", -1, d_model)
 
 
 def _times(size: Size | None, count: int, of: int) -> Size | None:
@@ -99,12 +113,12 @@ def _times(size: Size | None, count: int, of: int) -> Size | None:
     return replace(size, n=n, because=words) if count != of else size
 
 
-def _attention(chain: Chain, spec: AttentionSpec, d_model: Size | None) -> None:
-    name, heads, few = spec.name, spec.n_heads, spec.n_kv_heads
-    into, out = chain.axes(name)
+def _attention(chain: Chain, spec: AttentionSpec, keys: str, d_model: Size | None) -> None:
+    name, heads, few = keys + spec.name, spec.n_heads, spec.n_kv_heads
+    into, out = chain.axes
     _divides(chain, f"{name}.w_q", out, heads)
     _divides(chain, f"{name}.w_v", out, few)
-    _fused(chain, spec)
+    _fused(chain, spec, name)
     for part in "qkv":
         chain.fits(f"{name}.w_{part}", into, d_model)
         symbol = "d_v" if part == "v" else "d_head"
@@ -124,18 +138,18 @@ def _divides(chain: Chain, name: str, axis: int, heads: int) -> None:
     if array is not None and array.shape[axis] % heads:
         n = array.shape[axis]
         text = say("heads.width", name=name, n=n, unit=unit(2, axis, n), heads=heads)
-        chain.faults.fault(tuple(name.split(".")), text)
+        chain.faults.fault(name, text)
 
 
-def _fused(chain: Chain, spec: AttentionSpec) -> None:
-    name = f"{spec.name}.w_qkv"
+def _fused(chain: Chain, spec: AttentionSpec, attention: str) -> None:
+    name = f"{attention}.w_qkv"
     array = chain.arrays.get(name)
     heads = spec.n_heads + 2 * spec.n_kv_heads
-    axis = chain.axes(name)[1]
+    axis = chain.axes[1]
     if array is not None and array.shape[axis] % heads:
         n = array.shape[axis]
         text = say("heads.fused", name=name, n=n, unit=unit(2, axis, n), heads=heads)
-        chain.faults.fault(tuple(name.split(".")), text)
+        chain.faults.fault(name, text)
 
 
 def _same(chain: Chain, name: str, wanted: tuple[int, ...], *others: tuple[int, ...]) -> None:
@@ -144,27 +158,32 @@ def _same(chain: Chain, name: str, wanted: tuple[int, ...], *others: tuple[int, 
     shapes = (wanted, *others)
     if array is not None and array.shape not in shapes:
         words = ["×".join(map(str, shape)) for shape in shapes]
-        text = say("mask.shape", name=name, has="×".join(map(str, array.shape)),
+        shown = name
+        if name.endswith("_keep"):
+            shown = f"dropout.keep.{name.removesuffix('_keep')}"
+        text = say("mask.shape", name=shown, has="×".join(map(str, array.shape)),
                    wanted=", ".join(words))  # fmt: skip
-        chain.faults.fault(tuple(name.split(".")), text)
+        chain.faults.fault(name, text)
 
 
-def _masks(chain: Chain, spec: AttentionSpec) -> None:
+def _masks(chain: Chain, spec: AttentionSpec, keys: str) -> None:
     *batch, t, _ = chain.arrays["x"].shape
-    h = spec.n_heads
+    h, name = spec.n_heads, keys + spec.name
     padding = [(t,), *([(batch[0], t)] if batch else [])]
-    _same(chain, f"{spec.name}.padding", *padding)
+    _same(chain, f"{name}.padding", *padding)
     shapes: list[tuple[int, ...]] = [(t, t), *([(h, t, t)] if h > 1 else [])]
     if batch:
         shapes += [(batch[0], h, t, t)] if h > 1 else []
         shapes += [(batch[0], 1, t, t)]
     for kind in ("keep", "add"):
-        _same(chain, f"{spec.name}.mask.{kind}", *shapes)
+        _same(chain, f"{name}.mask.{kind}", *shapes)
+    _same(chain, f"{name}.weights_keep", (*batch, *([h] if h > 1 else []), t, t))
+    _same(chain, f"{name}.out_keep", chain.arrays["x"].shape)
 
 
-def _ffn(chain: Chain, spec: FfnSpec, d_model: Size | None) -> None:
-    name = spec.name
-    into, out = chain.axes(name)
+def _ffn(chain: Chain, spec: FfnSpec, keys: str, d_model: Size | None) -> None:
+    name = keys + spec.name
+    into, out = chain.axes
     wide = ("w_gate", "w_up") if spec.gated else ("w_1",)
     last = "w_down" if spec.gated else "w_2"
     d_ff = chain.size(f"{name}.{wide[0]}", out, "d_ff")
@@ -176,3 +195,6 @@ def _ffn(chain: Chain, spec: FfnSpec, d_model: Size | None) -> None:
     chain.fits(f"{name}.{last}", into, d_ff)
     chain.fits(f"{name}.{last}", out, d_model)
     chain.fits(f"{name}.b_{last.removeprefix('w_')}", -1, d_model)
+    if d_ff is not None:
+        _same(chain, f"{name}.act_keep", (*chain.arrays["x"].shape[:-1], d_ff.n))
+    _same(chain, f"{name}.out_keep", chain.arrays["x"].shape)

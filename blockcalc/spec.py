@@ -36,6 +36,7 @@ class RopeSpec:
 
     half: bool
     dims: int
+    start: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class AttentionSpec:
 
     ``out_in`` tells that weights are stored ``[out, in]``, as a linear layer of PyTorch does.
 
-    ``scale`` is a factor, ``"none"``, or None for 1/√d_head; ``softmax`` is ``plain``,
+    ``dropout`` is the p of its weights; ``scale`` is a factor, ``"none"``, or None for 1/√d_head; ``softmax`` is ``plain``,
     ``shifted``, or None to choose by the scores.
     """
 
@@ -56,26 +57,35 @@ class AttentionSpec:
     qkv_layout: str = "blocks"
     out_in: bool = False
     rope: RopeSpec | None = None
+    dropout: float = 0.0
 
 
 @dataclass(frozen=True)
 class FfnSpec:
-    """The feed-forward part of a block."""
+    """The feed-forward part of a block; ``dropout`` is the p of what the activation gives."""
 
     name: str
     activation: str = "relu"
     gated: bool = False
     out_in: bool = False
+    dropout: float = 0.0
 
 
 @dataclass(frozen=True)
 class BlockSpec:
-    """One block: its parts in the order of use."""
+    """One block: its parts in the order of use.
+
+    In a stack ``steps`` stands before the names of its steps, ``blocks.0.``, and ``keys`` before those of
+    its weights; runs of a repeated block share their keys. ``dropout`` has the p of ``attn.out`` and ``ffn.out``.
+    """
 
     attention: AttentionSpec
     ffn: FfnSpec | None
     norm1: NormSpec
     norm2: NormSpec
+    steps: str = ""
+    keys: str = ""
+    dropout: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,6 +100,10 @@ class Spec:
         The labels of the rows of x, for each of a batch.
     arrays : mapping
         Every given matrix by its path in the file, ``attn.w_q``; float64.
+    seed : int or None
+        Where the drawn numbers of dropout begin.
+    evaluation : bool
+        Whether dropout is written in the file and off.
     expect : mapping
         A person's own numbers by step; nan where not judged.
     source : Source or None
@@ -104,6 +118,8 @@ class Spec:
     notes: str | None = None
     final_norm: NormSpec | None = None
     stop: str | None = None
+    seed: int | None = None
+    evaluation: bool = False
     rounding: Rounding | None = None
     expect: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     source: Any = None

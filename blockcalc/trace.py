@@ -59,10 +59,11 @@ def steps(
     With ``rounding`` every result is rounded before going on; inputs are not.
     """
     values = {ref.name: arrays[ref.name] for ref in program.inputs}
+    dtype = arrays["x"].dtype
     for index, eq in enumerate(program.equations):
         inputs = tuple(values[ref.name] for ref in eq.inputs)
         with np.errstate(all="ignore"):
-            value = eq.op.forward(inputs)
+            value = np.asarray(eq.op.forward(inputs), dtype=dtype)
         if rounding is not None:
             value = rounding(value)
         _require_finite(eq, inputs, value)

@@ -397,7 +397,7 @@ def test_rope_with_some_dims_a_start_and_own_freqs() -> None:
     close(fused["attn.q_rope"], part)
     for rope, said in (({"dims": 3}, "dims = 3 must be even and at most d_head = 4"), ({"dims": 6}, "at most d_head"),
                        ({"freqs": [1, 2, 3]}, "dims = 6 must be even and at most"), ({"theta": 0}, "must be positive"),
-                       ({"freqs": [1], "dims": 4}, "1 freqs turn 1 pairs"), ({"start": -1}, "from 0 on is wanted"),
+                       ({"freqs": [1], "dims": 4}, "1 freqs turn 1 pairs"), ({"start": -1}, "a whole number from 0 to 1000000000 is wanted"),
                        ({"theta": 10, "freqs": [1]}, "contradict each other")):  # fmt: skip
         with pytest.raises(blockcalc.BlockcalcError) as caught:
             blockcalc.load({**base, "attn": {**weights, "rope": rope}})

@@ -5,6 +5,7 @@ The cases in ``framework/`` are recorded arrays: ``x``, weights, and ``i.*``, ev
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ ORDER_AND_ACT = {
     "hf_opt_pre_relu_f64": ("pre", "relu", 3), "extreme_logits_1e4_f64": ("post", "gelu", 2),
     "extreme_constant_row_pre_f64": ("pre", "gelu", 2), "extreme_large_mean_pre_f64": ("pre", "gelu", 2),
     "fully_masked_row_policy_zero": ("post", "relu", 2),
-    "hf_llama_gqa4q2kv_f64": ("pre", "silu", 4),
+    "hf_llama_gqa4q2kv_f64": ("pre", "silu", 4), "dropout_train_pre_f64": ("pre", "relu", 2),
+    "stack2_tel_pre_causal_f64": ("pre", "gelu", 2),
 }  # fmt: skip
 NAMES = {
     "scores": "attn.scores", "scores_scaled": "attn.scaled", "scores_masked": "attn.masked",
@@ -43,13 +45,32 @@ NAMES = {
         ("meansq", ".mean_square"))},
     "q_rope": "attn.q_rope", "k_rope": "attn.k_rope", "ffn.gate_pre": "ffn.gate",
     "ffn.gate_act": "ffn.gate_act", "ffn.up": "ffn.up",
+    "weights_dropped": "attn.weights_dropped", "attn_out_dropped": "attn.out_dropped",
+    "ffn.act_dropped": "ffn.act_dropped", "ffn.out_dropped": "ffn.out_dropped",
 }  # fmt: skip
 
 
 def as_data(name: str, z: Any) -> dict[str, Any]:
     """Write a case as the content of a file."""
     order, activation, heads = ORDER_AND_ACT[name]
-    attn: dict[str, Any] = {k[5:]: z[k] for k in z.files if k.startswith("attn.")}
+    if name.startswith("stack"):
+        blocks = [as_block(name, z, f"blocks.{i}.", activation, heads) for i in range(2)]
+        final = {part: z[f"final.{part}"] for part in ("gamma", "beta")}
+        return {"x": z["x"], "norm": order, "blocks": blocks, "final_norm": final}
+    data: dict[str, Any] = {"x": z["x"], "norm": order}
+    if name.startswith("hf_llama"):
+        data["norm"] = {"order": order, "kind": "rms"}
+    if name.startswith("dropout"):
+        places = {"attn": "attn.weights", "sa": "attn.out", "ffn": "ffn.act", "out": "ffn.out"}
+        keep = {place: (z[f"drop.{key}"] > 0).astype(int) for key, place in places.items()}
+        data["dropout"] = {"p": 0.3, "training": True, "keep": keep}
+    return {**data, **as_block(name, z, "", activation, heads)}
+
+
+def as_block(name: str, z: Any, prefix: str, activation: str, heads: int) -> dict[str, Any]:
+    """Write one block of a case."""
+    given = {k.removeprefix(prefix): z[k] for k in z.files if k.startswith(prefix)}
+    attn: dict[str, Any] = {k[5:]: v for k, v in given.items() if k.startswith("attn.")}
     attn |= {"n_heads": heads, "softmax": "shifted"}
     if name == "fn_unscaled_h1":
         attn["scale"] = "none"
@@ -63,19 +84,28 @@ def as_data(name: str, z: Any) -> dict[str, Any]:
         ]
     if name == "fully_masked_row_policy_zero":
         attn["mask"] = {"keep": z["mask.allowed"]}
-    data: dict[str, Any] = {"x": z["x"], "norm": order, "attn": attn}
     if name.startswith("hf_llama"):
-        data["norm"] = {"order": order, "kind": "rms"}
         attn |= {"n_kv_heads": 2, "causal": True, "rope": {"theta": 10000, "style": "half"}}
-        gated = {k: z[f"ffn.{k}"] for k in ("w_gate", "w_up", "w_down")}
-        return {**data, "ffn": {"activation": activation, **gated},
-                **{f"norm{n}": {"gamma": z[f"ln{n}.gamma"], "eps": z[f"ln{n}.eps"]} for n in (1, 2)}}  # fmt: skip
-    keys = {"ffn.w1": "w_1", "ffn.b1": "b_1", "ffn.w2": "w_2", "ffn.b2": "b_2"}
-    data["ffn"] = {"activation": activation, **{v: z[k] for k, v in keys.items() if k in z.files}}
-    for n in (1, 2):
-        found = {k.rpartition(".")[2]: z[k] for k in z.files if k.startswith(f"ln{n}.")}
-        data[f"norm{n}"] = found
-    return data
+    keys = {"ffn.w1": "w_1", "ffn.b1": "b_1", "ffn.w2": "w_2", "ffn.b2": "b_2",
+            "ffn.w_gate": "w_gate", "ffn.w_up": "w_up", "ffn.w_down": "w_down"}  # fmt: skip
+    ffn = {ours: given[theirs] for theirs, ours in keys.items() if theirs in given}
+    norms = {
+        f"norm{n}": {k[4:]: v for k, v in given.items() if k.startswith(f"ln{n}.")} for n in (1, 2)
+    }
+    return {"attn": attn, "ffn": {"activation": activation, **ffn}, **norms}
+
+
+def our_name(case: str, theirs: str) -> str:
+    """Find the step of ours that a recorded intermediate is."""
+    block = re.match(r"blocks\.[0-9]\.", theirs)
+    prefix = block[0] if block else ""
+    part = theirs.removeprefix(prefix)
+    if part.startswith("final."):
+        own = {"mean": ".mean", "var": ".var", "std": ".std", "xhat": ".normalized", "out": ""}
+        return f"final_norm{own[part[6:]]}"
+    own = {"ln1.std": "norm1.rms", "ln2.std": "norm2.rms", "ffn.act": "ffn.gated"}
+    rms = case.startswith("hf_llama") and part in own
+    return prefix + (own[part] if rms else NAMES[part])
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda p: p.stem)
@@ -85,14 +115,9 @@ def test_every_intermediate(path: Path) -> None:
     tolerance = 1e-6 if path.stem.startswith("extreme_large_mean") else 1e-10
     seen = 0
     for key in z.files:
-        if not key.startswith("i.") or key[2:] not in NAMES:
+        if not key.startswith("i."):
             continue
-        ours = NAMES[key[2:]]
-        if path.stem.startswith("hf_llama"):
-            ours = {"ffn.act": "ffn.gated", "norm1.std": "norm1.rms", "norm2.std": "norm2.rms"}.get(
-                ours, ours
-            )
-        got = trace[ours]
+        got = trace[our_name(path.stem, key[2:])]
         want = z[key]
         got = got.reshape(want.shape)
         finite = np.isfinite(want)
@@ -109,7 +134,8 @@ def test_all_cases_are_there() -> None:
 
 
 @pytest.mark.parametrize("name", ["tel_post_relu_h2_both_f64", "ragged_pre_gelu_h2_f64", "hf_gpt2_h3_f64",
-                                  "fully_masked_row_policy_zero", "hf_llama_gqa4q2kv_f64"])  # fmt: skip
+                                  "fully_masked_row_policy_zero", "hf_llama_gqa4q2kv_f64", "dropout_train_pre_f64",
+                                  "stack2_tel_pre_causal_f64"])  # fmt: skip
 def test_every_line_is_true(name: str) -> None:
     spec = blockcalc.load(as_data(name, np.load(HERE / "framework" / f"{name}.npz")))
     lines = [line for line in every_line(spec, whole=True) if line.middle]

@@ -10,7 +10,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
+import blockcalc
 from blockcalc.embedded import folder
 from tests.helpers import HERE, cli
 
@@ -37,6 +39,16 @@ def test_the_python_session_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
     assert session
     test = doctest.DocTestParser().get_doctest(session[0], {}, "README", None, 0)
     assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+def test_the_examples_of_the_format_page_are_read() -> None:
+    page = (HERE.parent / "blockcalc" / "docs" / "format.md").read_text(encoding="utf-8")
+    examples = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
+    whole = [data for data in examples if "x" in data]
+    assert len(whole) >= 2
+    two = {"x": [[1, 0], [0, 1]], **{key: whole[0][key] for key in ("attn", "ffn")}}
+    for data in examples:
+        assert blockcalc.run(blockcalc.load(data if "x" in data else {**two, **data}))["out"].any()
 
 
 def test_every_room_is_in_the_table() -> None:

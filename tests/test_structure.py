@@ -19,9 +19,11 @@ FLOORS = [
     {"errors", "decimals", "document", "embedded", "notation"},
     {"ops", "output", "source", "spec"},
     {"program", "shapes", "movement"},
-    {"trace", "layers", "compose", "arithmetic", "checker"},
+    {"trace", "dropout", "compose", "arithmetic", "checker"},
+    {"layers", "conventions"},
     {"attention"},
     {"block", "shown", "keys"},
+    {"parts"},
     {"reader", "explain"},
     {"views", "views.layout", "views.report"},
     {"views.terminal", "views.latex", "views.data"},
@@ -29,7 +31,7 @@ FLOORS = [
     {"__main__", "__init__"},
 ]
 LIBRARIES = {
-    "numpy": {"expr", "decimals", "ops", "movement", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
+    "numpy": {"expr", "decimals", "ops", "movement", "dropout", "parts", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
               "explain", "views.data"},
     "rich": {"cli", "views.terminal", "views.latex", "views.report"},
     "typer": {"cli"},

@@ -163,7 +163,8 @@ class _Writer:
     @write.register
     def _(self, piece: Heading) -> Iterator[str]:
         name = rf"\quad{{\normalfont\small\texttt{{{escape(piece.name)}}}}}" if piece.name else ""
-        yield rf"\blockroom{{14}}\section*{{{escape(piece.title)}{name}}}"
+        size = r"\LARGE " if piece.level == 1 else ""
+        yield rf"\blockroom{{14}}\section*{{{size}{escape(piece.title)}{name}}}"
         if piece.prose:
             yield escape(piece.prose) + r"\par\nopagebreak"
 

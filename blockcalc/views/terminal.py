@@ -188,7 +188,7 @@ class Terminal:
     @show.register
     def _(self, piece: Heading) -> None:
         self.blank()
-        rule = "==" if self.plain else "══"
+        rule = ("==" if self.plain else "══") * (4 if piece.level == 1 else 1)
         name = f"  {piece.name}" if piece.name else ""
         self.write((f"{rule} {piece.title} {rule}", "section"), (name, "name"))
         if piece.prose:
