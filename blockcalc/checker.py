@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.errors import Fault, InputError
+from blockcalc.ops import dims
 from blockcalc.program import did_you_mean
 from blockcalc.source import Path, Source
 from blockcalc.titles import say
@@ -257,11 +258,6 @@ def depth_of(value: Any) -> int:
 def count(n: int) -> str:
     """Say how many numbers."""
     return say("numbers.one") if n == 1 else say("numbers.many", n=n)
-
-
-def dims(shape: Sequence[int]) -> str:
-    """Write a shape."""
-    return "×".join(map(str, shape))
 
 
 def short(text: str) -> str:

@@ -212,8 +212,9 @@ def _load(
     eps: str | None,
     sets: list[str] | None,
     rounding: str | None,
+    orders: Sequence[str] = (),
 ) -> tuple[Spec, Trace]:
-    """Read a file with what the command line sets over it, and work it."""
+    """Read a file with what the command line sets over it, and work it in the first of the orders."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from blockcalc import embedded
     from blockcalc.block import run as work
@@ -224,9 +225,8 @@ def _load(
     )
     if file == "-" and sys.stdin is not None and sys.stdin.isatty():
         print(say("cli.waiting"), file=sys.stderr)
-    spec = load(embedded.default() if file is None else file, pairs)
-    if norm is not None:
-        spec = spec.with_order(norm.value)
+    orders = [norm.value] if norm else orders
+    spec = load(embedded.default() if file is None else file, pairs, orders)
     if eps is not None:
         spec = spec.with_eps(parse_eps(eps))
     if rounding is not None:
@@ -264,7 +264,8 @@ def run(
     """Show every step in the terminal."""
     spec, trace = _load(file, norm, eps, sets, rounding)
     from blockcalc.explain import explain
-    from blockcalc.views.terminal import Terminal, make_console
+    from blockcalc.views.screen import make_console
+    from blockcalc.views.terminal import Terminal
 
     screen = Terminal(make_console("never" if no_color else color.value))
     pieces = explain(spec, trace, _depth(detail, digits, no_prose, whole, steps))
@@ -276,6 +277,40 @@ def run(
     if first is not None:
         screen.show(first)
     screen.print(pieces)
+
+
+@app.command(help=say("help.compare"), cls=Command)
+def compare(
+    file: FileArg = None,
+    other: Annotated[str | None, typer.Argument(metavar="[OTHER]", help=say("help.other"))] = None,
+    eps: EpsOpt = None,
+    sets: SetOpt = None,
+    rounding: RoundOpt = None,
+    steps: StepsOpt = None,
+    digits: DigitsOpt = 4,
+    whole: AllOpt = False,
+    color: ColorOpt = Color.auto,
+    no_color: NoColorOpt = False,
+    debug: DebugOpt = False,
+) -> None:
+    """Show two runs side by side in the terminal."""
+    if file == other == "-":
+        raise UsageError(Fault(say("cli.stdin_twice")))
+    orders = () if other else ("post", "pre")
+    first = _load(file, None, eps, sets, rounding, orders)
+    from blockcalc.block import run as work
+
+    if other:
+        second = _load(other, None, eps, sets, rounding)
+    else:
+        spec = first[0].with_order("pre")
+        second = spec, work(spec)
+    from blockcalc.comparison import compare as pieces
+    from blockcalc.views.screen import make_console
+    from blockcalc.views.terminal import Terminal
+
+    screen = Terminal(make_console("never" if no_color else color.value))
+    screen.print(pieces(first, second, _depth(Detail.normal, digits, True, whole, steps)))
 
 
 @app.command(help=say("help.export"), cls=Command)

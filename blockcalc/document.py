@@ -123,4 +123,38 @@ class Result:
     grids: tuple[Grid, ...]
 
 
-Piece = Heading | Head | Given | StepPiece | Closing | Result | Remark
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A step of two runs in one line: its number in each, and how it differs.
+
+    ``largest`` is the largest difference; without one, ``words`` say why.
+    """
+
+    name: str
+    first: int | None
+    second: int | None
+    largest: Figure | None
+    words: str
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All steps of two runs, each on one line."""
+
+    matches: tuple[Match, ...]
+
+
+Labelled = tuple[str, Grid]
+
+
+@dataclass(frozen=True, slots=True)
+class PairPiece:
+    """A step of two runs: formulas, each with whose it is, and rows of matrices to set side by side."""
+
+    match: Match
+    formulas: tuple[tuple[str, Expr, Expr], ...]
+    rows: tuple[tuple[Labelled, ...], ...]
+
+
+Piece = Heading | Head | Given | StepPiece | Closing | Result | Remark | Overview | PairPiece

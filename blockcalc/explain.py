@@ -27,7 +27,7 @@ from blockcalc.errors import Fault, UsageError
 from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, fill, substitute, walk
 from blockcalc.ops import Array, Elementwise, Quotient, Ref
 from blockcalc.program import Program, Section, did_you_mean
-from blockcalc.shown import Shown
+from blockcalc.shown import Labels, Shown
 from blockcalc.spec import Spec
 from blockcalc.titles import known, say
 from blockcalc.trace import Step, Trace
@@ -98,19 +98,25 @@ def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
     return chosen
 
 
+def labels_of(spec: Spec) -> Labels:
+    """Label the entries of an axis: tokens by their names, the rest by number."""
+
+    def labels(axis: str, n: int, batch: int) -> Sequence[str]:
+        if axis in ("token", "query", "key"):
+            return spec.tokens[batch]
+        return [str(i + 1) for i in range(n)]
+
+    return labels
+
+
 class _Explainer:
     def __init__(self, spec: Spec, trace: Trace, depth: Depth) -> None:
         self.spec, self.trace, self.depth = spec, trace, depth
+        self.labels = labels_of(spec)
         self.program = trace.program
         self.digits = 12 if trace.rounding else depth.digits
         self.shown: dict[tuple[str, str], Shown] = {}
         self.chosen = chosen_steps(self.program, depth.patterns) if depth.patterns else None
-
-    def labels(self, axis: str, n: int, batch: int = 0) -> Sequence[str]:
-        """Label the entries of an axis: tokens by their names, the rest by number."""
-        if axis in ("token", "query", "key"):
-            return self.spec.tokens[batch]
-        return [str(i + 1) for i in range(n)]
 
     def matrix(self, ref: Ref, magnitude: Array | None = None) -> Shown:
         """Give the shown form of a matrix; in the next block of a stack it has another letter."""

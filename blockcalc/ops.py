@@ -45,6 +45,11 @@ class Ref:
     role: str
 
 
+def dims(shape: Sequence[int]) -> str:
+    """Write a shape: 3×2."""
+    return "×".join(map(str, shape))
+
+
 class Op:
     """What every operation answers. Operands come as one sequence, ``a, b = xs``."""
 

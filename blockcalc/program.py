@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from blockcalc.errors import Fault, LookupFault
-from blockcalc.ops import Op, Ref
+from blockcalc.errors import Fault, InputError, LookupFault
+from blockcalc.ops import Op, Ref, dims
 from blockcalc.titles import say
 
 
@@ -123,12 +123,24 @@ def did_you_mean(word: str, known: Mapping[str, Any] | list[str]) -> str | None:
     return say("hint.did_you_mean", word=near[0]) if near else None
 
 
-class Misfit(Exception):
-    """A residual cannot add what a layer gave to what went into it; ``name`` is where it is written."""
+class Missing(InputError):
+    """A matrix that a step needs is not given; ``key`` is where it would be written."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(Fault(say("key.required", key=key), hint=say("key.required.stop")))
+        self.key = key
+
+
+class Misfit(InputError):
+    """A residual cannot add what a layer gave to what went into it; ``key`` would mend it."""
 
     def __init__(self, name: str, x: Ref, y: Ref) -> None:
-        super().__init__(name)
-        self.name, self.x, self.y = name, x, y
+        section = name.rpartition(".")[0]
+        text = say("shape.residual", name=y.name, has=dims(y.shape), x=x.name, wanted=dims(x.shape))
+        sizes = {"rows": y.shape[-1], "cols": x.shape[-1]}
+        hint = say("shape.residual.hint", name=f"{section}.w_o", **sizes)
+        super().__init__(Fault(text, hint=hint))
+        self.key = f"{section}.w_v"
 
 
 class Finished(Exception):
@@ -179,6 +191,8 @@ class Builder:
         if name not in self.inputs:
             if self.stopped:
                 raise Finished
+            if name not in self.shapes:
+                raise Missing(name)
             self.inputs[name] = Ref(name, symbol, axes, self.shapes[name], role)
         return self.inputs[name]
 

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from blockcalc.block import build
-from blockcalc.checker import Checker, dims, kind_of
+from blockcalc.checker import Checker, kind_of
 from blockcalc.decimals import Rounding
 from blockcalc.errors import Fault, InputError, LookupFault, Place, UsageError
 from blockcalc.keys import TOP, eps
+from blockcalc.ops import dims
 from blockcalc.parts import parts
-from blockcalc.program import Misfit, Program
+from blockcalc.program import Misfit, Missing, Program
 from blockcalc.shapes import check_shapes
 from blockcalc.source import (
     Path,
@@ -32,7 +33,11 @@ from blockcalc.spec import Spec
 from blockcalc.titles import say
 
 
-def load(source: str | FilePath | Mapping[str, Any], sets: Sequence[tuple[str, str]] = ()) -> Spec:
+def load(
+    source: str | FilePath | Mapping[str, Any],
+    sets: Sequence[tuple[str, str]] = (),
+    orders: Sequence[str] = (),
+) -> Spec:
     """Read a file, or the same content as a dict, into a checked spec.
 
     Parameters
@@ -41,6 +46,9 @@ def load(source: str | FilePath | Mapping[str, Any], sets: Sequence[tuple[str, s
         A YAML or JSON file; ``-`` is standard input. A mapping may hold NumPy arrays.
     sets : sequence of (key, value text)
         Keys set over those of the file: ``("attn.scale", "none")``.
+    orders : sequence of str
+        The orders, ``post`` or ``pre``, in which it is to be worked; the file's own if empty. The spec
+        has the first; ``with_order`` gives the others.
 
     Raises
     ------
@@ -61,7 +69,7 @@ def load(source: str | FilePath | Mapping[str, Any], sets: Sequence[tuple[str, s
         text.data = _plain(text.data)  # what aliases share is set in one place only
     for key, value in sets:
         _set(text, key, value)
-    return check(Checker(text))
+    return check(Checker(text), orders)
 
 
 def read_file(name: str) -> Source:
@@ -164,8 +172,8 @@ def _set(source: Source, key: str, text: str) -> None:
     source.overrides[path] = origin
 
 
-def check(c: Checker) -> Spec:
-    """Check everything and give the spec."""
+def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
+    """Check everything, in each order that is asked for, and give the spec."""
     data = c.source.data
     if not isinstance(data, dict):
         raise InputError(Fault(say("file.not_mapping", what=kind_of(data)), c.source.place(())))
@@ -182,24 +190,22 @@ def check(c: Checker) -> Spec:
                 c.arrays[key] = array[:, 0]
     c.give_up()
     spec = Spec(arrays=c.arrays, source=c.source, **found)
-    _check_steps(c, spec, top)
-    c.give_up()
-    return spec
+    for order in orders or (spec.order,):
+        _check_steps(c, spec.with_order(order), top)
+        c.give_up()
+    return spec.with_order(orders[0]) if orders else spec
 
 
 def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
     """Build the program: nothing it needs may be missing, nothing named unknown."""
     try:
         program = build(spec)
-    except KeyError as missing:
-        key = str(missing.args[0])
-        if "attn" not in top and "blocks" not in top and key.startswith("attn."):
+    except (Missing, Misfit) as error:
+        fault = error.faults[0]
+        if error.key.startswith("attn.") and not {"attn", "blocks"} & top.keys():
             c.fault((), say("key.required", key="attn"), say("key.required.attn"))
-            return
-        c.fault(key, say("key.required", key=key), say("key.required.stop"))
-        return
-    except Misfit as misfit:
-        _misfit(c, misfit)
+        else:
+            c.fault(error.key, fault.message, fault.hint)
         return
     for key, numbers in spec.expect.items():
         whole = _whole(spec, program)
@@ -218,16 +224,8 @@ def _whole(spec: Spec, program: Program) -> Program:
     """Give the program without its stop, as far as there are weights for it."""
     try:
         return build(replace(spec, stop=None)) if spec.stop else program
-    except (KeyError, Misfit):
+    except (Missing, Misfit):
         return program
-
-
-def _misfit(c: Checker, misfit: Misfit) -> None:
-    """Note a layer whose result cannot be added to what went into it."""
-    x, y, section = misfit.x, misfit.y, misfit.name.rpartition(".")[0]
-    fields = {"name": y.name, "has": dims(y.shape), "x": x.name, "wanted": dims(x.shape)}
-    hint = say("shape.residual.hint", name=f"{section}.w_o", rows=y.shape[-1], cols=x.shape[-1])
-    c.fault(f"{section}.w_v", say("shape.residual", **fields), hint)
 
 
 def _check_step(c: Checker, program: Program, path: Path, name: str) -> bool:

@@ -100,6 +100,12 @@ def test_every_block_has_its_heading_and_says_what_it_takes() -> None:
     assert [(o.symbol, o.name) for o in takes] == [("X_3", "blocks.0.1.norm2"), ("W_Q", "blocks.1.attn.w_q")]  # fmt: skip
 
 
+def test_without_prose_a_block_has_its_heading_alone() -> None:
+    spec = blockcalc.load(stack(2, X))
+    pieces = explain(spec, blockcalc.run(spec), Depth(prose=False))
+    assert [p.prose for p in pieces if isinstance(p, Heading) and p.level == 1] == [None, None]
+
+
 def test_a_stack_in_pre_norm_order_says_that_no_final_norm_was_applied() -> None:
     spec = blockcalc.load(stack(2, X))
     pieces = list(explain(spec, blockcalc.run(spec)))

@@ -25,15 +25,16 @@ FLOORS = [
     {"block", "shown", "keys"},
     {"parts"},
     {"reader", "explain"},
-    {"views", "views.layout", "views.report"},
+    {"comparison", "views", "views.layout", "views.report"},
+    {"views.screen"},
     {"views.terminal", "views.latex", "views.data"},
     {"cli"},
     {"__main__", "__init__"},
 ]
 LIBRARIES = {
-    "numpy": {"expr", "decimals", "ops", "movement", "dropout", "parts", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
+    "numpy": {"expr", "decimals", "ops", "movement", "dropout", "parts", "comparison", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
               "explain", "views.data"},
-    "rich": {"cli", "views.terminal", "views.latex", "views.report"},
+    "rich": {"cli", "views.terminal", "views.screen", "views.latex", "views.report"},
     "typer": {"cli"},
     "yaml": {"source"},
 }  # fmt: skip

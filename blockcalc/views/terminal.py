@@ -1,18 +1,12 @@
-"""The terminal: Rich tables, lines that wrap at their operators, plain when piped."""
+"""The terminal: every piece of a document as text and tables."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import singledispatchmethod
-from itertools import zip_longest
 
-from rich import box
 from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text as RichText
 
 from blockcalc.document import (
     Closing,
@@ -21,148 +15,25 @@ from blockcalc.document import (
     Head,
     Heading,
     Line,
-    Operand,
+    Overview,
+    PairPiece,
     Piece,
     Remark,
     Result,
     StepPiece,
 )
-from blockcalc.notation import PLAIN_SIGNS, Text, clean, plain_signs
 from blockcalc.titles import say
-from blockcalc.views.layout import column_blocks, gap_sentences, point_aligned, shape_text
-
-PIPE_WIDTH = 1_000_000
-GIVEN_WIDTH = 100  # given matrices stand side by side up to here
-INDENT = 5
-_STYLES = {
-    "title": "bold",
-    "section": "bold cyan",
-    "number": "bold cyan",
-    "name": "cyan",
-    "quiet": "dim",
-    "note": "yellow",
-    "result": "bold",
-}
+from blockcalc.views.layout import shape_text
+from blockcalc.views.screen import INDENT, Part, Screen
 
 
-class _Console(Console):
-    """A console that leaves a closed pipe to the command line."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-def make_console(color: str = "auto") -> Console:
-    """Open the terminal: ``color`` is auto, always or never.
-
-    A pipe gets no colour and no line breaks of ours, unless COLUMNS says how wide it is.
-    """
-    environ = os.environ
-    for name in ("COLUMNS", "LINES"):
-        if not (environ.get(name, "1").isascii() and environ.get(name, "1").isdecimal()):
-            del environ[name]
-    never = color == "never" or (color == "auto" and bool(environ.get("NO_COLOR")))
-    forced = color == "always" or (
-        color == "auto" and not never and environ.get("FORCE_COLOR", "") not in ("", "0")
-    )
-    terminal = sys.stdout.isatty()
-    width = None
-    if not terminal:
-        width = int(environ.get("COLUMNS", "0")) or PIPE_WIDTH
-    return _Console(
-        file=sys.stdout,
-        width=width,
-        force_terminal=forced or (terminal and not never),
-        color_system=None if never else "auto" if not forced else "standard",
-        no_color=True if never else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        soft_wrap=True,
-    )
-
-
-Part = str | tuple[str, str]
-
-
-class Terminal:
+class Terminal(Screen):
     """Prints a document piece by piece."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self.encoding = console.encoding or "utf-8"
-        signs = "".join(PLAIN_SIGNS)
-        self.plain = plain_signs(signs, self.encoding) != signs
-        self.alphabet = Text(plain=self.plain)
-        self.width = max(console.width, 20)
-        console.width = PIPE_WIDTH  # lines are broken here, not by Rich, which would cut numbers
 
     def print(self, pieces: Iterable[Piece]) -> None:
         """Print pieces as they come."""
         for piece in pieces:
             self.show(piece)
-
-    # text -------------------------------------------------------------------------------
-
-    def write(self, *parts: Part, indent: int = 0, hang: int = 0) -> None:
-        """Print one paragraph of styled parts, wrapped at spaces with a hanging indent."""
-        runs: list[list[str]] = [[" " * indent, ""]]
-
-        def add(text: str, style: str) -> None:
-            if style == runs[-1][1]:
-                runs[-1][0] += text
-            else:
-                runs.append([text, style])
-
-        used = indent
-        for i, word in enumerate(self.words(parts)):
-            length = sum(cell_len(w) for w, _ in word)
-            if i and used + 1 + length > self.width and used > indent + hang:
-                add("\n" + " " * (indent + hang), "")
-                used = indent + hang
-            elif i:
-                add(" ", runs[-1][1] if runs[-1][1] == word[0][1] else "")
-                used += 1
-            for text, style in word:
-                add(text, style)
-            used += length
-        for text, style in runs:
-            line_by_line = (self.styled([(line, style)]) for line in text.split("\n"))
-            self.console.file.write("\n".join(line_by_line))
-        self.console.file.write("\n")
-
-    def words(self, parts: Sequence[Part]) -> list[list[tuple[str, str]]]:
-        """Break styled parts at their spaces."""
-        words: list[list[tuple[str, str]]] = [[]]
-        for part in parts:
-            text, style = (part, "") if isinstance(part, str) else part
-            for i, word in enumerate(self.safe(text).split(" ")):
-                if i:
-                    words.append([])
-                words[-1].append((word, style))
-        return words
-
-    def styled(self, parts: Sequence[Part]) -> str:
-        """Join styled parts, with the codes of their styles where there is colour."""
-        spans = [(part, "") if isinstance(part, str) else part for part in parts]
-        if self.console.color_system is None:
-            return "".join(self.safe(text) for text, _ in spans)
-        out = RichText()
-        for text, style in spans:
-            out.append(self.safe(text), _STYLES.get(style, style))
-        with self.console.capture() as captured:
-            self.console.print(out, end="")
-        return captured.get()
-
-    def safe(self, text: str) -> str:
-        """Keep a name from steering the terminal, and signs to what it can show."""
-        if text.isascii() and text.isprintable():
-            return text
-        return plain_signs(clean(text), self.encoding)
-
-    def blank(self) -> None:
-        """Print an empty line."""
-        self.console.file.write("\n")
 
     # pieces -----------------------------------------------------------------------------
 
@@ -196,39 +67,7 @@ class Terminal:
 
     @show.register
     def _(self, piece: Given) -> None:
-        row: list[tuple[int, list[str]]] = []
-        for operand, grids in piece.matrices:
-            label = self.operand(operand)
-            blocks = [block for grid in grids for block in self.fit(grid)]
-            if len(blocks) > 1 or any(list(gap_sentences(grid)) for grid in grids):
-                self.beside(row)
-                row = []
-                self.blank()
-                self.write(*label, indent=INDENT)
-                for grid in grids:
-                    self.grid(grid)
-                continue
-            _, labels, heads, columns = blocks[0]
-            title = "".join(p if isinstance(p, str) else p[0] for p in label)
-            cells = _width(labels, heads, columns)
-            width = max(cell_len(title), cells)
-            lines = [line + " " * (width - cells) for line in self.lines(self.table(*blocks[0]))]
-            top = self.styled(label) + " " * (width - cell_len(title))
-            taken = INDENT + sum(w + 4 for w, _ in row)
-            if row and taken + width > min(self.width, GIVEN_WIDTH):
-                self.beside(row)
-                row = []
-            row.append((width, [top, *lines]))
-        self.beside(row)
-
-    def beside(self, row: list[tuple[int, list[str]]]) -> None:
-        """Print small matrices side by side."""
-        if row:
-            self.blank()
-            for parts in zip_longest(*(lines for _, lines in row)):
-                cells = zip(parts, row, strict=True)
-                filled = [" " * w if part is None else part for part, (w, _) in cells]
-                self.put(["    ".join(filled)])
+        self.side_by_side([(self.operand(operand), grids) for operand, grids in piece.matrices])
 
     @show.register
     def _(self, piece: StepPiece) -> None:
@@ -283,10 +122,39 @@ class Terminal:
         self.blank()
         self.write((piece.text, "note"))
 
-    def operand(self, operand: Operand) -> list[Part]:
-        """Name a matrix: symbol, name, axes and shape."""
-        symbol = self.alphabet.symbol(operand.symbol)
-        return [symbol + " ", (operand.name, "name"), (f" {shape_text(operand)}", "quiet")]
+    @show.register
+    def _(self, piece: Overview) -> None:
+        self.blank()
+        name = max((len(m.name) for m in piece.matches), default=0)
+        self.write((f"  A    B  {say('compare.step'):{name}}  {say('compare.largest')}", "quiet"))
+        for m in piece.matches:
+            first, second = ("" if n is None else str(n) for n in (m.first, m.second))
+            how = self.alphabet.render(m.largest) if m.largest else m.words
+            style = "quiet" if m.same or not m.largest else "result"
+            numbers = (f"{first:>3}  {second:>3}  ", "number")
+            self.write(numbers, (f"{m.name:{name}}", "name"), "  ", (how, style), hang=12)
+
+    @show.register
+    def _(self, piece: PairPiece) -> None:
+        m = piece.match
+        numbers = [f"{side} {n}" for side, n in (("A", m.first), ("B", m.second)) if n is not None]
+        how = self.alphabet.render(m.largest) if m.largest else m.words
+        label = f"{say('compare.largest')} " if m.largest else ""
+        self.blank()
+        self.write(
+            (", ".join(numbers), "number"), "  ", (m.name, "name"), "  ", (label + how, "quiet")
+        )
+        for side, left, right in piece.formulas:
+            text = f"{self.alphabet.render(left)} = {self.alphabet.render(right)}"
+            self.write(
+                (f"{side}: " if side else "", "quiet"), (text, "result"), indent=INDENT, hang=4
+            )
+        for row in piece.rows:
+            matrices: list[tuple[list[Part], Sequence[Grid]]] = []
+            for side, grid in row:
+                caption = f"{side}, {grid.caption}" if grid.caption else side
+                matrices.append(([(caption, "name")], [replace(grid, caption=None)]))
+            self.side_by_side(matrices)
 
     def line(self, line: Line) -> None:
         """Print one worked line."""
@@ -304,94 +172,3 @@ class Terminal:
             indent=INDENT + 2,
             hang=4,
         )
-
-    # tables -----------------------------------------------------------------------------
-
-    def grid(self, grid: Grid) -> None:
-        """Print the table of a matrix in as many blocks of columns as the width asks for."""
-        for block in self.fit(grid):
-            self.block(*block)
-
-    def fit(self, grid: Grid) -> list[tuple[Grid, list[str], list[str], list[list[str]]]]:
-        """Split a table into blocks of columns that fit the width."""
-        columns = [
-            point_aligned([self.alphabet.figure(row[j]) for row in grid.rows])
-            for j in range(len(grid.column_labels))
-        ]
-        labels = [self.safe(label) for label in grid.row_labels]
-        heads = [self.safe(label) for label in grid.column_labels]
-        widths = [
-            max(cell_len(head), max(map(len, column))) + 3
-            for head, column in zip(heads, columns, strict=True)
-        ]
-        room = self.width - INDENT - max(map(cell_len, labels)) - 4
-        blocks = []
-        start = 0
-        for block in column_blocks(grid, widths, room):
-            end = start + len(block.column_labels)
-            blocks.append((block, labels, heads[start:end], columns[start:end]))
-            start = end
-        return blocks
-
-    def block(
-        self, grid: Grid, labels: list[str], heads: list[str], columns: list[list[str]]
-    ) -> None:
-        """Print one block of columns."""
-        if grid.caption:
-            self.write((grid.caption, "quiet"), indent=INDENT)
-        self.put(self.lines(self.table(grid, labels, heads, columns)))
-        for sentence in gap_sentences(grid):
-            self.write((sentence, "note"), indent=INDENT)
-
-    def lines(self, table: Table) -> list[str]:
-        """Render a table; its lines are all as wide as it needs."""
-        with self.console.capture() as captured:
-            self.console.print(table, soft_wrap=False, crop=False, no_wrap=True)
-        return captured.get().splitlines()
-
-    def put(self, lines: Iterable[str]) -> None:
-        """Print rendered lines under the indent."""
-        for line in lines:
-            self.console.file.write((" " * INDENT + line).rstrip() + "\n")
-
-    def table(
-        self, grid: Grid, labels: list[str], heads: list[str], columns: list[list[str]]
-    ) -> Table:
-        """Make the Rich table of one block of columns."""
-        table = Table(
-            box=box.SIMPLE_HEAD,
-            show_edge=False,
-            pad_edge=False,
-            show_header=bool(grid.column_axis),
-            header_style="dim",
-            border_style="dim",
-        )
-        dots = self.safe(say("grid.gap.mark"))
-        table.add_column("", style="cyan", no_wrap=True)
-        split = grid.column_gap[0] if grid.column_gap else None
-        padded = []
-        for j, (head, column) in enumerate(zip(heads, columns, strict=True)):
-            width = max(cell_len(head), len(column[0]))
-            padded.append([cell.rjust(width) for cell in column])
-            table.add_column(RichText(" " * (width - cell_len(head)) + head), no_wrap=True)
-            if split == j + 1:
-                table.add_column(dots, no_wrap=True)
-        for i, label in enumerate(labels):
-            cells = [column[i] for column in padded]
-            self.row(table, label, cells, split, dots)
-            if grid.row_gap and grid.row_gap[0] == i + 1:
-                self.row(table, dots, [dots] * len(cells), split, dots)
-        return table
-
-    @staticmethod
-    def row(table: Table, label: str, cells: list[str], split: int | None, dots: str) -> None:
-        """Add one row, with the mark of a gap where columns are left out."""
-        if split is not None:
-            cells = [*cells[:split], dots, *cells[split:]]
-        table.add_row(RichText(label), *(RichText(cell) for cell in cells))
-
-
-def _width(labels: list[str], heads: list[str], columns: list[list[str]]) -> int:
-    """Give the width of the table of a block."""
-    cells = (max(cell_len(h), len(c[0])) + 3 for h, c in zip(heads, columns, strict=True))
-    return max(map(cell_len, labels)) + sum(cells)
