@@ -116,13 +116,13 @@ def masked(b: Builder, s: Ref, spec: AttentionSpec) -> Ref:
         for key, symbol, axes in (
             ("causal", "C", ("query", "key")),
             ("padding", "p", ("batch", "key")[-len(b.shape(f"{name}.padding")) :]),
-            ("mask.keep", "M_keep", _mask_axes(b, f"{name}.mask.keep", s)),
+            ("mask.keep", "M_keep", _mask_axes(b, spec, "keep")),
         )
         if b.has(f"{name}.{key}")
     ]
     operands = [s]
     if b.has(f"{name}.mask.add"):
-        axes = _mask_axes(b, f"{name}.mask.add", s)
+        axes = _mask_axes(b, spec, "add")
         operands.append(b.given(f"{name}.mask.add", "B", axes, "mask"))
         b.alias(operands[-1], f"{name}.bias")
     if len(parts) > 1:
@@ -152,13 +152,11 @@ def _product(factors: tuple[Expr, ...]) -> Expr:
     return first
 
 
-def _mask_axes(b: Builder, name: str, s: Ref) -> tuple[str, ...]:
-    """Name the axes of a mask: ``[T, T]``, ``[n_heads, T, T]`` or ``[B, n_heads or 1, T, T]``."""
-    shape = b.shape(name)
-    if len(shape) == 3 and "batch" in s.axes:
-        heads = s.shape[1] if "head" in s.axes else 0
-        return ("head" if shape[0] == heads != s.shape[0] else "batch", "query", "key")
-    return ("batch", "head", "query", "key")[4 - len(shape) :]
+def _mask_axes(b: Builder, spec: AttentionSpec, kind: str) -> tuple[str, ...]:
+    """Name the axes of a mask: ``[T, T]``, ``[n_heads, T, T]`` or ``[B, T, T]``, ``[B, n_heads, T, T]``."""
+    rank = len(b.shape(f"{spec.name}.mask.{kind}"))
+    lead = ("batch",) if kind in spec.by_batch else ("batch", "head")
+    return (*lead, "query", "key")[-rank:] if rank else ()
 
 
 def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:

@@ -141,7 +141,7 @@ class Checker:
 
         ``flags`` takes true and false for 1 and 0; ``blocks`` takes minus infinity.
         """
-        transpose = False
+        transpose, at = False, path
         if isinstance(value, dict):
             known = ("value", "transpose")
             for key in value:
@@ -152,19 +152,24 @@ class Checker:
             flag = value.get("transpose", False)
             if not isinstance(flag, bool):
                 self.fault((*path, "transpose"), say("want.flag", got=quoted(flag)))
-            transpose, value = flag is True, value.get("value")
+            transpose, value, at = flag is True, value.get("value"), (*path, "value")
         self.flags, self.blocks = flags, blocks
-        array = self.array(value, path, ranks)
+        array = self.array(value, at, ranks, path)
         self.flags = self.blocks = False
         if array is not None and flags and not set(np.unique(array)) <= {0.0, 1.0}:
             self.fault(path, say("mask.keep"))
-        if array is not None and transpose:
+        if array is not None and transpose and array.ndim > 1:
             array = np.ascontiguousarray(array.swapaxes(-1, -2))
             self.arrays[".".join(map(str, path))] = array
         return array
 
-    def array(self, value: Any, path: Path, ranks: tuple[int, ...]) -> NDArray[Any] | None:
-        """Read a vector or a matrix: every number finite, all rows of one length."""
+    def array(
+        self, value: Any, path: Path, ranks: tuple[int, ...], key: Path | None = None
+    ) -> NDArray[Any] | None:
+        """Read a vector or a matrix: every number finite, all rows of one length.
+
+        ``key`` is the path of what it is, where the rows stand deeper.
+        """
         before = len(self.faults)
         if depth_of(value) > max(ranks):
             self.fault(path, say(f"array.deep{max(ranks)}"))
@@ -178,8 +183,9 @@ class Checker:
             return None
         array = np.array(flat, dtype=np.float64).reshape(shape)
         array.setflags(write=False)
-        name = ".".join(map(str, path))
-        self.arrays[name], self.paths[name] = array, path
+        key = path if key is None else key
+        name = ".".join(map(str, key))
+        self.arrays[name], self.paths[name] = array, key
         return array
 
     def measure(self, value: Any, path: Path, ranks: tuple[int, ...]) -> tuple[int, ...] | None:

@@ -262,13 +262,19 @@ def _expect(c: Checker, value: Any, path: Path) -> dict[str, NDArray[Any]]:
     found = {}
     for step, numbers in value.items():
         here = (*path, step)
-        blanks = _blank_out(numbers)
-        array = c.array(blanks[0], here, (1, 2, 3, 4)) if isinstance(blanks[0], list) else None
-        if not isinstance(numbers, list):
+        rows = numbers.get("value") if isinstance(numbers, dict) else numbers
+        filled, blank = _blank_out(rows)
+        if isinstance(rows, list):
+            whole = {**numbers, "value": filled} if isinstance(numbers, dict) else filled
+            array = c.matrix(whole, here, (1, 2, 3, 4), blocks=True)
+        else:
             number = c.number(numbers, here)
             array = None if number is None else np.array(number)
         if array is not None:
-            found[step] = np.where(np.array(blanks[1], dtype=bool), np.nan, array)
+            unknown = np.array(blank, dtype=bool)
+            if isinstance(numbers, dict) and numbers.get("transpose") and unknown.ndim > 1:
+                unknown = unknown.swapaxes(-1, -2)
+            found[step] = np.where(unknown, np.nan, array)
     c.arrays = held
     return found
 

@@ -107,8 +107,19 @@ def _attention(
         c.fault(f"{keys}attn.n_kv_heads", say("heads.groups", heads=heads, kv=kv_heads))
     layout = attn.get("qkv_layout") or "blocks"
     rope = _rope(c, attn, keys, (heads, kv_heads), out_in) if "rope" in attn else None
+    masks = {key: c.arrays.get(f"{keys}attn.mask.{key}") for key in ("keep", "add")}
+    by_batch = tuple(k for k, m in masks.items() if m is not None and m.shape[-3:-2] == (1,))
     return AttentionSpec(
-        "attn", attn.get("scale"), attn.get("softmax"), heads, kv_heads, layout, out_in, rope, p
+        "attn",
+        attn.get("scale"),
+        attn.get("softmax"),
+        heads,
+        kv_heads,
+        layout,
+        out_in,
+        rope,
+        p,
+        by_batch,
     )
 
 

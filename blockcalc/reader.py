@@ -182,7 +182,7 @@ def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
     if "x" not in top:
         c.fault((), say("key.required", key="x"), say("key.required.x"))
     c.give_up()
-    check_shapes(c, c.arrays, found["blocks"])
+    check_shapes(c, c.arrays, found["blocks"], found["stop"])
     for block in found["blocks"]:
         for key in (f"{block.keys}attn.mask.keep", f"{block.keys}attn.mask.add"):
             array = c.arrays.get(key)

@@ -37,6 +37,7 @@ class Chain:
     faults: Faults
     arrays: Mapping[str, NDArray[Any]]
     out_in: bool = False
+    stop: str = ""
 
     @property
     def axes(self) -> tuple[int, int]:
@@ -74,11 +75,17 @@ def unit(rank: int, axis: int, n: int) -> str:
 
 
 def check_shapes(
-    faults: Faults, arrays: Mapping[str, NDArray[Any]], blocks: Iterable[BlockSpec]
+    faults: Faults,
+    arrays: Mapping[str, NDArray[Any]],
+    blocks: Iterable[BlockSpec],
+    stop: str | None = None,
 ) -> None:
-    """Check the whole chain, x to the last norm; one fault for each matrix that breaks it."""
+    """Check the whole chain, x to the last norm; one fault for each matrix that breaks it.
+
+    What a layer gives need not fit the residual where ``stop`` ends within the layer.
+    """
     for block in {block.keys: block for block in blocks}.values():
-        chain = Chain(faults, arrays, block.attention.out_in)
+        chain = Chain(faults, arrays, block.attention.out_in, stop or "")
         _block(chain, block, block.keys)
     _norm(chain, "final_norm", chain.size("x", -1, "d_model"))
 
@@ -128,9 +135,17 @@ def _attention(chain: Chain, spec: AttentionSpec, keys: str, d_model: Size | Non
     chain.fits(f"{name}.w_k", out, _times(chain.size(f"{name}.w_q", out, "d_head"), few, heads))
     joined = _times(chain.size(f"{name}.w_v", out, "d_v"), heads, few)
     chain.fits(f"{name}.w_o", into, joined)
-    chain.fits(f"{name}.w_o", out, d_model)
-    chain.fits(f"{name}.b_o", -1, d_model)
+    _gives(chain, name, "o", d_model)
     _same(chain, f"{name}.out", chain.arrays["x"].shape)
+
+
+def _gives(chain: Chain, name: str, letter: str, d_model: Size | None) -> None:
+    """Check the last projection of a layer: as wide as what it is added to, if it is added."""
+    out = chain.axes[1]
+    if chain.stop.startswith(f"{name}."):
+        d_model = chain.size(f"{name}.w_{letter}", out, "d_model")
+    chain.fits(f"{name}.w_{letter}", out, d_model)
+    chain.fits(f"{name}.b_{letter}", -1, d_model)
 
 
 def _divides(chain: Chain, name: str, axis: int, heads: int) -> None:
@@ -193,8 +208,7 @@ def _ffn(chain: Chain, spec: FfnSpec, keys: str, d_model: Size | None) -> None:
         own = chain.size(f"{name}.{key}", out, "d_ff")
         chain.fits(f"{name}.b_{key.removeprefix('w_')}", -1, own)
     chain.fits(f"{name}.{last}", into, d_ff)
-    chain.fits(f"{name}.{last}", out, d_model)
-    chain.fits(f"{name}.b_{last.removeprefix('w_')}", -1, d_model)
+    _gives(chain, name, last.removeprefix("w_"), d_model)
     if d_ff is not None:
         _same(chain, f"{name}.act_keep", (*chain.arrays["x"].shape[:-1], d_ff.n))
     _same(chain, f"{name}.out_keep", chain.arrays["x"].shape)

@@ -45,7 +45,8 @@ class AttentionSpec:
 
     ``out_in`` tells that weights are stored ``[out, in]``, as a linear layer of PyTorch does.
 
-    ``dropout`` is the p of its weights; ``scale`` is a factor, ``"none"``, or None for 1/√d_head; ``softmax`` is ``plain``,
+    ``dropout`` is the p of its weights; ``by_batch`` names the masks that are given
+    for each of a batch and not for each head; ``scale`` is a factor, ``"none"``, or None for 1/√d_head; ``softmax`` is ``plain``,
     ``shifted``, or None to choose by the scores.
     """
 
@@ -58,6 +59,7 @@ class AttentionSpec:
     out_in: bool = False
     rope: RopeSpec | None = None
     dropout: float = 0.0
+    by_batch: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -65,50 +65,130 @@ def matrix(rng: np.random.RandomState, *shape: int, scale: float = 1.0) -> Any:
     return np.round(rng.normal(0, scale, shape), 3).tolist()
 
 
+class Drawer:
+    """Draws the parts of a file."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.rng = np.random.RandomState(draw(st.integers(0, 2**31)))
+        self.scale = draw(st.sampled_from([0.3, 1.0, 5.0]))
+        self.out_in = draw(st.booleans())
+
+    def one(self, *choices: Any) -> Any:
+        """Draw one of a few."""
+        return self.draw(st.sampled_from(choices))
+
+    def count(self, most: int) -> int:
+        """Draw a number from 1."""
+        return self.draw(st.integers(1, most))
+
+    def yes(self) -> bool:
+        """Draw true or false."""
+        return self.draw(st.booleans())
+
+    def vector(self, n: int) -> Any:
+        """Draw a vector."""
+        return matrix(self.rng, n, scale=self.scale)
+
+    def weight(self, n: int, m: int) -> Any:
+        """Draw a weight in the layout of the file, sometimes turned."""
+        w = matrix(self.rng, *((m, n) if self.out_in else (n, m)), scale=self.scale)
+        return {"value": np.transpose(w).tolist(), "transpose": True} if self.one(0, 0, 0, 1) else w
+
+    def bits(self, *shape: int) -> Any:
+        """Draw ones and zeros."""
+        return (self.rng.random_sample(shape) < 0.7).astype(int).tolist()
+
+    def attention(self, t: int, d: int, batch: int | None) -> dict[str, Any]:
+        """Draw an attention of any kind."""
+        g, m, e = self.one(1, 1, 2), self.one(1, 1, 2), self.count(4)
+        h = g * m
+        fused = self.yes()
+        v = e if fused else self.count(3)
+        with_o = self.yes() or h * v != d
+        attn: dict[str, Any] = {"n_heads": h, "n_kv_heads": g} if h > 1 else {}
+        if fused:
+            attn["w_qkv"] = self.weight(d, (h + 2 * g) * e)
+            attn["qkv_layout"] = self.one("blocks", "per_head")
+            attn |= {"b_qkv": self.vector((h + 2 * g) * e)} if self.yes() else {}
+        else:
+            widths = {"q": h * e, "k": g * e, "v": g * v}
+            attn |= {f"w_{part}": self.weight(d, n) for part, n in widths.items()}
+            attn |= {f"b_{part}": self.vector(n) for part, n in widths.items() if self.yes()}
+        if with_o:
+            attn["w_o"] = self.weight(h * v, d)
+            attn |= {"b_o": self.vector(d)} if self.yes() else {}
+        attn |= self.masks(t, h, batch)
+        if e % 2 == 0 and self.yes():
+            attn["rope"] = {"style": self.one("half", "interleaved"), "start": self.one(0, 3),
+                            "theta": self.one(100, 10000)}  # fmt: skip
+        if (scale := self.one(None, "none", 0.25)) is not None:
+            attn["scale"] = scale
+        if form := self.one(None, "plain", "shifted"):
+            attn["softmax"] = form
+        return attn
+
+    def masks(self, t: int, h: int, batch: int | None) -> dict[str, Any]:
+        """Draw masks of any rank."""
+        found: dict[str, Any] = {"causal": True} if self.one(0, 0, 1) else {}
+        if self.one(0, 0, 1):
+            rows = 1 if batch is None or self.yes() else batch
+            words = [["keep" if w else "pad" for w in row] for row in self.bits(rows, t)]
+            found["padding"] = words if rows != 1 else words[0]
+        if self.one(0, 0, 1):
+            shapes: list[tuple[int, ...]] = [(t, t)] + ([(h, t, t)] if h > 1 else [])
+            shapes += [] if batch is None else [(batch, 1, t, t)]
+            kind = self.one("keep", "add")
+            shape = self.one(*shapes)
+            found["mask"] = {kind: self.bits(*shape) if kind == "keep"
+                             else matrix(self.rng, *shape)}  # fmt: skip
+        return found
+
+    def ffn(self, d: int) -> dict[str, Any]:
+        """Draw an FFN, plain or gated."""
+        f = self.count(5)
+        names = ("gate", "up", "down") if self.yes() else ("1", "2")
+        found: dict[str, Any] = {"activation": self.one(*sorted(ACTIVATIONS))}
+        for name in names:
+            n, m = (f, d) if name in ("2", "down") else (d, f)
+            found[f"w_{name}"] = self.weight(n, m)
+            found |= {f"b_{name}": self.vector(m)} if self.yes() else {}
+        return found
+
+    def norm_part(self, d: int) -> dict[str, Any]:
+        """Draw gamma, beta and eps."""
+        part = {key: self.vector(d) for key in ("gamma", "beta") if self.yes()}
+        return part | {"eps": self.one(1e-5, 1e-3, 0.1)}
+
+    def block(self, t: int, d: int, batch: int | None) -> dict[str, Any]:
+        """Draw one block."""
+        found = {"attn": self.attention(t, d, batch)}
+        if self.one(0, 1, 1):
+            found["ffn"] = self.ffn(d)
+        return found | {name: self.norm_part(d) for name in ("norm1", "norm2")}
+
+
 @st.composite
 def random_data(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw a whole file: any sizes, any parts, any conventions."""
-    rng = np.random.RandomState(draw(st.integers(0, 2**31)))
-    t, d, e = (draw(st.integers(1, 4)) for _ in range(3))
-    f = draw(st.integers(1, 5))
-    scale = draw(st.sampled_from([0.3, 1.0, 5.0]))
-
-    def m(*shape: int) -> Any:
-        return matrix(rng, *shape, scale=scale)
-
-    with_o = draw(st.booleans())
-    v = draw(st.integers(1, 3)) if with_o else d
-    attn: dict[str, Any] = {"w_q": m(d, e), "w_k": m(d, e), "w_v": m(d, v)}
-    if draw(st.booleans()):
-        attn |= {"b_q": m(e), "b_k": m(e), "b_v": m(v)}
-    if with_o:
-        attn |= {"w_o": m(v, d)}
-        if draw(st.booleans()):
-            attn["b_o"] = m(d)
-    scale_key = draw(st.sampled_from([None, "none", 0.25]))
-    if scale_key is not None:
-        attn["scale"] = scale_key
-    form = draw(st.sampled_from([None, "plain", "shifted"]))
-    if form:
-        attn["softmax"] = form
-    data: dict[str, Any] = {
-        "x": m(t, d),
-        "attn": attn,
-        "norm": draw(st.sampled_from(["pre", "post"])),
-    }
-    if draw(st.booleans()) or draw(st.booleans()):
-        ffn: dict[str, Any] = {"w_1": m(d, f), "w_2": m(f, d)}
-        ffn["activation"] = draw(st.sampled_from(sorted(ACTIVATIONS)))
-        if draw(st.booleans()):
-            ffn |= {"b_1": m(f), "b_2": m(d)}
-        data["ffn"] = ffn
-    for norm in ("norm1", "norm2", "final_norm"):
-        part: dict[str, Any] = {}
-        if draw(st.booleans()):
-            part["gamma"] = m(d)
-        if draw(st.booleans()):
-            part["beta"] = m(d)
-        part["eps"] = draw(st.sampled_from([1e-5, 1e-3, 0.1]))
-        if norm != "final_norm" or draw(st.booleans()):
-            data[norm] = part
+    """Draw a whole file: any sizes, any parts, any conventions, one block or a stack."""
+    drawer = Drawer(draw)
+    t, d = drawer.count(4), drawer.count(4)
+    batch = drawer.one(None, None, 2)
+    shape = (t, d) if batch is None else (batch, t, d)
+    norm = {"order": drawer.one("pre", "post"), "kind": drawer.one("layer", "layer", "rms"),
+            "unit_offset": drawer.yes(), "eps_place": drawer.one("inside", "outside")}  # fmt: skip
+    if d > 1:
+        norm["variance"] = drawer.one("population", "sample")
+    data = {"x": matrix(drawer.rng, *shape, scale=drawer.scale), "norm": norm,
+            "weight_layout": "out_in" if drawer.out_in else "in_out"}  # fmt: skip
+    if drawer.one(0, 0, 0, 1):
+        data["blocks"] = [drawer.block(t, d, batch), {**drawer.block(t, d, batch), "repeat": 2}]
+    else:
+        data |= drawer.block(t, d, batch)
+        if drawer.one(0, 0, 1):
+            places = ["attn.out", *(["ffn.out"] if "ffn" in data else [])]
+            keep = {place: drawer.bits(*shape) for place in places}
+            data["dropout"] = {"p": 0.25, "at": places, "training": True, "keep": keep}
+    if drawer.yes():
+        data["final_norm"] = drawer.norm_part(d)
     return data

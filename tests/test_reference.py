@@ -16,17 +16,16 @@ from blockcalc.program import Builder
 from blockcalc.spec import Spec
 from blockcalc.trace import steps
 from tests.helpers import random_data, sample_specs
-from tests.reference import block
+from tests.reference import work
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(data=random_data())
 def test_any_block_agrees_with_the_reference(data: dict[str, Any]) -> None:
     trace = blockcalc.run(blockcalc.load(data))
-    want = block(data)
-    np.testing.assert_allclose(
-        trace["out"], want, rtol=1e-9, atol=1e-9 * max(1, np.abs(want).max())
-    )
+    for name, want in work(data).items():
+        size = max(1.0, np.abs(want).max())
+        np.testing.assert_allclose(trace[name], want, rtol=1e-9, atol=1e-9 * size, err_msg=name)
 
 
 @settings(max_examples=60)
@@ -34,7 +33,7 @@ def test_any_block_agrees_with_the_reference(data: dict[str, Any]) -> None:
 def test_float32_is_near_and_never_nan(data: dict[str, Any]) -> None:
     trace = blockcalc.run(blockcalc.load(data), dtype="float32")
     assert all(trace[name].dtype == np.float32 for name in trace)
-    assert all(np.isfinite(trace[name]).all() for name in trace)
+    assert all(not np.isnan(trace[name]).any() for name in trace)
 
 
 def _replay(spec: Spec) -> None:
@@ -67,10 +66,12 @@ def test_any_trace_replays(data: dict[str, Any]) -> None:
 @settings(max_examples=40)
 @given(data=random_data())
 def test_stopping_anywhere_gives_the_same_numbers(data: dict[str, Any]) -> None:
-    full = blockcalc.run(blockcalc.load({**data, "attn": {**data["attn"], "softmax": "plain"}}))
-    assume("attn.weights.max" not in list(full))
+    for own in data.get("blocks", [data]):
+        own["attn"]["softmax"] = "plain"
+    full = blockcalc.run(blockcalc.load(data))
+    assume(not any(name.endswith("attn.weights.max") for name in full))
     for name in [*full, *full.program.aliases]:
-        part = {**data, "stop": name, "attn": {**data["attn"], "softmax": "plain"}}
+        part = {**data, "stop": name}
         if name in full.program.aliases and full.program.aliases[name] not in list(full):
             continue
         trace = blockcalc.run(blockcalc.load(part))
