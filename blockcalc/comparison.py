@@ -158,11 +158,12 @@ class _Comparison:
             yield Remark(
                 "; ".join(f"{side} {order}" for side, order in zip(SIDES, orders, strict=True))
             )
-        yield Heading(say("compare.steps"))
+        if chosen is None or chosen:
+            yield Heading(say("compare.steps"))
         for pair in pairs:
             if chosen is None or self.match(pair).name in chosen:
                 yield self.pair(pair)
-        if chosen is None:
+        if chosen is None or "out" in self.depth.patterns:
             yield Heading(say("compare.outputs"))
             yield self.outputs()
 
@@ -171,7 +172,7 @@ class _Comparison:
         if not self.depth.patterns:
             return None
         found: set[str] = set()
-        for pattern in self.depth.patterns:
+        for pattern in (p for p in self.depth.patterns if p != "out"):
             hits: set[str] = set()
             for program in self.programs:
                 try:

@@ -58,7 +58,7 @@ def flows(program: Program) -> Iterator[str]:
         yield f"{_several(names)}: {line}"
     last = program.blocks[-1].last
     if last < len(program.equations):
-        yield " → ".join(flow(program, first=last))
+        yield " → ".join((program.blocks[-1].name, *flow(program, first=last)))
 
 
 def _several(names: list[str]) -> str:

@@ -83,7 +83,10 @@ def explain(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Pi
 
 
 def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
-    """Find the steps that patterns such as ``attn.*`` name, by name or by alias."""
+    """Find the steps that patterns such as ``attn.*`` name, by name or by alias.
+
+    A pattern that fits no whole name is tried on the ends of names: in a stack, every block.
+    """
     names = {eq.out.name: eq.out.name for eq in program.equations}
     names.update((a, t) for a, t in program.aliases.items() if t in names)
     chosen: set[str] = set()
@@ -91,6 +94,8 @@ def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
         hits = {t for name, t in names.items() if fnmatchcase(name, pattern)}
         if not hits and not any(c in pattern for c in "*?["):
             hits = {program.find(pattern)} & set(names.values())
+        elif not hits:
+            hits = {t for name, t in names.items() if fnmatchcase(name, f"*.{pattern}")}
         if not hits:
             hint = did_you_mean(pattern, names) or say("step.list", names=", ".join(names))
             raise UsageError(Fault(say("steps.none", pattern=pattern), hint=hint))
@@ -156,9 +161,11 @@ class _Explainer:
                 yield self.heading(section, name)
             yield self.step(step)
         if self.chosen is None:
-            yield Closing(say("heading.closing"), tuple(composed_formulas(self.program)))
+            stack = ".stack" if self.program.blocks else ""
+            title = say(f"heading.closing{stack}")
+            yield Closing(title, tuple(composed_formulas(self.program)))
             last = self.matrix(self.program.equations[-1].out)
-            title = say("remark.result", name=last.ref.name)
+            title = say(f"remark.result{'.stop' if self.spec.stop else stack}", name=last.ref.name)
             yield Result(title, last.operand, tuple(last.grids(self.labels)))
             if self.spec.order == "pre" and not self.spec.stop and not self.spec.final_norm:
                 yield Remark(say("remark.no_final_norm"))
@@ -170,7 +177,7 @@ class _Explainer:
         number = self.program.blocks.index(block)
         title = say("section.block", n=number + 1, total=len(self.spec.blocks))
         prose = None
-        if self.depth.prose:
+        if self.depth.prose and number:
             keys = self.spec.blocks[number].keys
             shared = [b.name for b in self.program.blocks[:number]
                       if self.spec.blocks[self.program.blocks.index(b)].keys == keys]  # fmt: skip

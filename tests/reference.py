@@ -39,7 +39,7 @@ def conventions(data: dict[str, Any]) -> dict[str, Any]:
 
 def normed(x: Any, part: dict[str, Any], norm: dict[str, Any]) -> Any:
     """LayerNorm or RMSNorm of rows."""
-    eps = part.get("eps", norm["eps"])
+    eps = float(part.get("eps", norm["eps"]))
     d = x.shape[-1]
     if norm["kind"] == "layer":
         x = x - x.sum(axis=-1, keepdims=True) / d

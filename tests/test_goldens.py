@@ -15,7 +15,7 @@ from tests.helpers import HERE, SAMPLES, cli, text
 
 FORMS = {
     "txt": ("run", "--norm", "{order}"),
-    "cells.txt": ("run", "--detail", "cells", "--no-prose", "--steps", "residual1,norm1*,ffn.*"),
+    "cells.txt": ("run", "--detail", "cells", "--no-prose", "--steps", "*residual1,norm1*,ffn.*"),
     "tex": ("export", "--latex"),
     "json": ("export", "--json"),
 }

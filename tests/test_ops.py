@@ -41,6 +41,8 @@ def _operands(eq: Equation, dtype: str = "float64") -> list[np.ndarray]:
     values = [rng.normal(0, 2, ref.shape).astype(dtype) for ref in eq.inputs]
     if eq.out.name.endswith((".std", ".rms")):
         values = [np.abs(v) for v in values]
+    if isinstance(eq.op, Centered):
+        values[1] = values[0].mean(axis=-1).astype(dtype)
     return values
 
 

@@ -11,7 +11,7 @@ import blockcalc
 from blockcalc.block import build
 from blockcalc.document import Head, Heading, Remark, StepPiece
 from blockcalc.errors import LookupFault
-from blockcalc.explain import Depth, explain
+from blockcalc.explain import Depth, chosen_steps, explain
 from blockcalc.trace import Trace
 from blockcalc.views import choose_format
 from blockcalc.views.report import report
@@ -119,6 +119,13 @@ def test_names_of_a_stack_are_found_by_their_ends() -> None:
     assert trace.program.find("blocks.0") == trace.program.find("blocks.0.out") == "blocks.0.norm2"
     with pytest.raises(LookupFault, match=r"blocks\.0\.attn\.q, blocks\.1\.attn\.q"):
         trace.program.find("attn.q")
+
+
+def test_a_pattern_means_every_block() -> None:
+    program = build(blockcalc.load(stack(2, X)))
+    assert chosen_steps(program, ["ffn.*"]) == {
+        f"blocks.{i}.ffn.{part}" for i in range(2) for part in ("pre", "act", "out")
+    }
 
 
 def test_a_stack_may_stop_and_expect_within_a_block() -> None:
