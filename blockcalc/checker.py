@@ -89,7 +89,8 @@ class Checker:
                 number = float("inf")
             if number - number == 0:
                 return number
-            self.fault(path, say("number.not_finite", text=short(str(value))))
+            hint = say("hint.blocks") if self.blocks and value > 0 else None
+            self.fault(path, say("number.not_finite", text=short(str(value))), hint)
             return None
         if isinstance(value, str):
             found = _FRACTION.fullmatch(value.strip())

@@ -270,3 +270,34 @@ def test_a_person_who_rounds_at_every_step() -> None:
     close(work(data)["norm1"], [[0.999813, -0.999813], [-0.999982, 0.999982]], 5e-7)
     rounded = work({**data, "round": {"decimals": 2}})
     close(rounded["norm1"], [[0.94, -1.00], [-1.00, 0.98]], 0)
+
+
+def test_scores_are_divided_by_the_root_of_the_head_width() -> None:
+    eye = [[1 if i == j else 0 for j in range(4)] for i in range(4)]
+    data = {"x": [[2, 0, 0, 0], [0, 0, 0, 0]], "stop": "attn.z",
+            "attn": {"n_heads": 2, "w_q": eye, "w_k": eye, "w_v": eye}}  # fmt: skip
+    trace = work(data)
+    assert trace["scores"][0, 0].tolist() == [4, 0]
+    close(trace["scaled"][0, 0], [2.8284271247, 0], 5e-11)
+    close(trace["weights"][0, 0], [0.9441927808, 0.0558072192], 5e-11)
+
+
+def test_a_norm_applied_twice() -> None:
+    data = {"x": [[3, 1, 2]], "norm": {"eps": 0.1}, "attn": {"out": [[0, 0, 0]]}}
+    once = work(data)
+    close(once["norm1"], [[1.1420804814, -1.1420804814, 0]], 5e-11)
+    assert once.program.find("out") == "norm1"
+    twice = work({**data, "final_norm": {}})
+    close(twice["final_norm"], [[1.1598670095, -1.1598670095, 0]], 5e-11)
+
+
+def test_dropout_is_off_in_evaluation() -> None:
+    for _ in range(2):
+        assert np.array_equal(work({**BASE, "dropout": 0.5})["out"], work(BASE)["out"])
+
+
+@pytest.mark.parametrize("wrong", [float("inf"), float("nan")])
+def test_plus_infinity_in_a_mask_is_refused(wrong: float) -> None:
+    mask = {"add": [[0, wrong], [0, 0]]}
+    with pytest.raises(blockcalc.BlockcalcError, match="a finite number is wanted"):
+        work({**BASE, "attn": {**BASE["attn"], "mask": mask}})

@@ -79,18 +79,54 @@ def test_stopping_anywhere_gives_the_same_numbers(data: dict[str, Any]) -> None:
         np.testing.assert_array_equal(trace[name], full[name])
 
 
-def test_tokens_permuted_permute_the_output() -> None:
-    data: dict[str, Any] = {
-        "x": [[1, 0, 2], [0, 1, 1], [3, -1, 0.5]],
-        "attn": {"w_q": [[1, 0], [0, 2], [1, 1]], "w_k": [[1, 1], [0, 1], [2, 0]],
-                 "w_v": [[1, 0, 1], [0, 1, 0], [1, 1, 0]]},
-        "ffn": {"w_1": [[1, 0], [0, 1], [1, -1]], "w_2": [[1, 0, 2], [0, 1, 1]]},
-    }  # fmt: skip
+def _without_positions(data: dict[str, Any]) -> dict[str, Any]:
+    """Take masks, positions, dropout and the batch away."""
+    kept = {key: value for key, value in data.items() if key != "dropout"}
+    for own in kept.get("blocks", [kept]):
+        for key in ("causal", "padding", "mask", "rope"):
+            own["attn"].pop(key, None)
+    if np.ndim(kept["x"]) == 3:
+        kept["x"] = kept["x"][0]
+    return kept
+
+
+@settings(max_examples=60)
+@given(data=random_data())
+def test_tokens_permuted_permute_the_output(data: dict[str, Any]) -> None:
+    data = _without_positions(data)
     out = blockcalc.run(blockcalc.load(data))["out"]
-    order = [2, 0, 1]
-    permuted = {**data, "x": [data["x"][i] for i in order]}
+    order = np.random.RandomState(0).permutation(len(data["x"]))
+    permuted = blockcalc.run(blockcalc.load({**data, "x": [data["x"][i] for i in order]}))["out"]
+    np.testing.assert_allclose(permuted, out[order], rtol=1e-9, atol=1e-9 * max(1, abs(out).max()))
+
+
+@settings(max_examples=40)
+@given(data=random_data())
+def test_a_token_changes_only_its_own_row_of_the_ffn(data: dict[str, Any]) -> None:
+    data = _without_positions(data)
+    assume("ffn" in data)
+    alone = {"x": data["x"], "norm": {**data["norm"], "order": "pre"}, "ffn": data["ffn"],
+             "weight_layout": data["weight_layout"],
+             "attn": {"out": np.zeros(np.shape(data["x"])).tolist()}}  # fmt: skip
+    first = blockcalc.run(blockcalc.load(alone))
+    changed = blockcalc.run(
+        blockcalc.load({**alone, "x": [*data["x"][:-1], [9.0] * len(data["x"][0])]})
+    )
+    for name in first:
+        if name.startswith(("ffn.", "residual2", "norm2")):
+            assert np.array_equal(first[name][:-1], changed[name][:-1]), name
+
+
+@settings(max_examples=40)
+@given(data=random_data())
+def test_a_causal_mask_hides_later_tokens(data: dict[str, Any]) -> None:
+    data = _without_positions(data)
+    for own in data.get("blocks", [data]):
+        own["attn"] |= {"causal": True, "softmax": "shifted"}
+    first = blockcalc.run(blockcalc.load(data))["out"]
+    later = {**data, "x": [*data["x"][:-1], [3.0] * len(data["x"][0])]}
     np.testing.assert_allclose(
-        blockcalc.run(blockcalc.load(permuted))["out"], out[order], atol=1e-13
+        blockcalc.run(blockcalc.load(later))["out"][:-1], first[:-1], rtol=1e-12
     )
 
 

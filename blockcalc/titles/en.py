@@ -235,6 +235,7 @@ TEXTS: dict[str, str] = {
     "numbers.one": "1 number",
     "numbers.many": "{n} numbers",
     "hint.decimal_comma": "decimals use a point: 0.5, not 0,5",
+    "hint.blocks": "minus infinity, -.inf, blocks a key",
     "hint.minus": "the minus sign here is U+2212; type the hyphen '-'",
     "hint.full_width": "these are full-width characters; type plain digits",
     "hint.quoted": "take the quotes away",
