@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import blockcalc
+from blockcalc.align import align, common
 from blockcalc.block import build
-from blockcalc.comparison import align, common, compare
+from blockcalc.comparison import compare
 from blockcalc.document import Head, Overview, PairPiece, Remark
 from blockcalc.embedded import files, folder
 from blockcalc.explain import Depth

@@ -19,7 +19,7 @@ FLOORS = [
     {"errors", "decimals", "document", "embedded", "notation"},
     {"ops", "output", "source", "spec"},
     {"program", "shapes", "movement"},
-    {"trace", "dropout", "compose", "arithmetic", "checker"},
+    {"trace", "dropout", "compose", "align", "arithmetic", "checker", "line"},
     {"layers", "conventions"},
     {"attention"},
     {"block", "shown", "keys"},
@@ -35,7 +35,7 @@ LIBRARIES = {
     "numpy": {"expr", "decimals", "ops", "movement", "dropout", "parts", "comparison", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
               "explain", "views.data"},
     "rich": {"cli", "views.terminal", "views.screen", "views.latex", "views.report"},
-    "typer": {"cli"},
+    "typer": {"cli", "line"},
     "yaml": {"source"},
 }  # fmt: skip
 MATHEMATICS = {"expr", "ops", "movement", "program", "layers", "attention", "block", "trace"}
