@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from blockcalc.errors import Fault, InputError
 from blockcalc.ops import dims
 from blockcalc.program import did_you_mean
-from blockcalc.source import Path, Source
+from blockcalc.text import Path, Source
 from blockcalc.titles import say
 
 MAX_FAULTS = 20
@@ -172,6 +172,9 @@ class Checker:
         ``key`` is the path of what it is, where the rows stand deeper.
         """
         before = len(self.faults)
+        plain = plain_array(value)
+        if plain is not None and plain.ndim in ranks:
+            return self.keep(plain, path if key is None else key)
         if depth_of(value) > max(ranks):
             self.fault(path, say(f"array.deep{max(ranks)}"))
             return None
@@ -183,10 +186,13 @@ class Checker:
         if len(self.faults) > before:
             return None
         array = np.array(flat, dtype=np.float64).reshape(shape)
+        return self.keep(array, path if key is None else key)
+
+    def keep(self, array: NDArray[Any], path: Path) -> NDArray[Any]:
+        """Keep a matrix under its name."""
         array.setflags(write=False)
-        key = path if key is None else key
-        name = ".".join(map(str, key))
-        self.arrays[name], self.paths[name] = array, key
+        name = ".".join(map(str, path))
+        self.arrays[name], self.paths[name] = array, path
         return array
 
     def measure(self, value: Any, path: Path, ranks: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -235,6 +241,23 @@ class Checker:
 
 
 Reader = Callable[[Checker, Any, Path], Any]
+
+
+def plain_array(value: Any) -> NDArray[Any] | None:
+    """Read nested lists of nothing but finite numbers at once, or give None."""
+    rows = [value]
+    while isinstance(rows[0], list) and rows[0] and isinstance(rows[0][0], list):
+        if not all(type(row) is list for row in rows):
+            return None
+        rows = [inner for row in rows for inner in row]
+    for row in rows:
+        if type(row) is not list or not row or not set(map(type, row)) <= {int, float}:
+            return None
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (ValueError, OverflowError):
+        return None
+    return array if np.isfinite(array).all() else None
 
 
 def is_text(text: str) -> bool:

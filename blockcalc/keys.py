@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from blockcalc.checker import Checker, Reader, is_text, kind_of, quoted
 from blockcalc.decimals import Rounding
 from blockcalc.ops import ACTIVATIONS
-from blockcalc.source import Path
+from blockcalc.text import Path
 from blockcalc.titles import say
 
 MOST_BLOCKS = 1000

@@ -10,8 +10,8 @@ import numpy as np
 
 from blockcalc.checker import Checker
 from blockcalc.keys import GATED
-from blockcalc.source import Path
 from blockcalc.spec import EPS, AttentionSpec, BlockSpec, FfnSpec, NormSpec, RopeSpec
+from blockcalc.text import Path
 from blockcalc.titles import say
 
 PLACES = ("attn.weights", "attn.out", "ffn.act", "ffn.out")

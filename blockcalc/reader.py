@@ -20,17 +20,11 @@ from blockcalc.ops import dims
 from blockcalc.parts import parts
 from blockcalc.program import Misfit, Missing, Program
 from blockcalc.shapes import check_shapes
-from blockcalc.source import (
-    Path,
-    Source,
-    decode,
-    is_index,
-    plain_scalar,
-    read_text,
-    read_value,
-)
+from blockcalc.source import decode, read_text, read_value
 from blockcalc.spec import Spec
+from blockcalc.text import Path, Source, is_index
 from blockcalc.titles import say
+from blockcalc.yaml_text import plain_scalar
 
 
 def load(
@@ -62,7 +56,7 @@ def load(
     array([[1.        , 0.33333333]])
     """
     if isinstance(source, Mapping):
-        text = Source("<dict>", "", False, _plain(source))
+        text = Source("<dict>", "", _plain(source))
     else:
         text = read_file(str(source))
     if sets:
@@ -117,7 +111,7 @@ def parse_sets(texts: Sequence[str], options: Mapping[str, str | None]) -> list[
 
 def parse_eps(text: str) -> float:
     """Read the value of ``--eps``."""
-    checker = Checker(Source("--eps", text, False, overrides={(): Place(f"--eps {text}")}))
+    checker = Checker(Source("--eps", text, overrides={(): Place(f"--eps {text}")}))
     number = eps(checker, plain_scalar(text), ())
     checker.give_up()
     assert number is not None

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from blockcalc.source import Path
 from blockcalc.spec import AttentionSpec, BlockSpec, FfnSpec
+from blockcalc.text import Path
 from blockcalc.titles import say
 
 

@@ -17,7 +17,9 @@ ROOT = Path(blockcalc.__file__).parent
 FLOORS = [
     {"titles", "titles.en", "expr"},
     {"errors", "decimals", "document", "embedded", "notation"},
-    {"ops", "output", "source", "spec"},
+    {"ops", "output", "text", "spec"},
+    {"yaml_text", "json_text"},
+    {"source"},
     {"program", "shapes", "movement"},
     {"trace", "dropout", "compose", "align", "arithmetic", "checker", "line"},
     {"layers", "conventions"},
@@ -36,7 +38,7 @@ LIBRARIES = {
               "explain", "views.data"},
     "rich": {"cli", "views.terminal", "views.screen", "views.latex", "views.report"},
     "typer": {"cli", "line"},
-    "yaml": {"source"},
+    "yaml": {"yaml_text"},
 }  # fmt: skip
 MATHEMATICS = {"expr", "ops", "movement", "program", "layers", "attention", "block", "trace"}
 

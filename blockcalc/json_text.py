@@ -1,0 +1,135 @@
+"""JSON text to plain data, by the strict reader of the standard library."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from blockcalc.text import KEY, MAX_DEPTH, Marks, Path, Source
+from blockcalc.titles import say
+
+
+def is_json(text: str) -> bool:
+    """Tell whether a text is JSON."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def read_json(source: Source) -> Any:
+    """Read a text; a key given twice, NaN and too deep a nesting are refused with their place."""
+    doubtful = False
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal doubtful
+        found = dict(items)
+        doubtful = doubtful or len(found) != len(items)
+        return found
+
+    def constant(word: str) -> float:
+        nonlocal doubtful
+        doubtful = True
+        return 0.0
+
+    if not source.text.strip():
+        raise source.fail(say("file.empty"), 0, 0)
+    source.find_marks = lambda own, marks: _Walker(own.text, marks).document()
+    try:
+        data = json.loads(source.text, object_pairs_hook=pairs, parse_constant=constant)
+    except json.JSONDecodeError as error:
+        message = say("json.syntax", problem=error.msg.lower())
+        raise source.fail(message, error.lineno - 1, error.colno - 1) from None
+    except RecursionError:
+        raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0) from None
+    except ValueError:
+        raise source.fail(say("number.long"), 0, 0) from None
+    if _depth(data) > MAX_DEPTH:
+        raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0)
+    if doubtful:
+        _Walker(source.text, {}, source).document()
+    return data
+
+
+def _depth(data: Any) -> int:
+    """Count how deep lists and mappings lie, up to one more than may be."""
+    deepest, level = 0, [data]
+    while level:
+        below = [v for v in level if isinstance(v, (list, dict))]
+        level = []
+        for v in below:
+            inside = list(v.values()) if isinstance(v, dict) else v
+            if not {list, dict}.isdisjoint(set(map(type, inside))):
+                level += inside
+        deepest += bool(below)
+        if deepest > MAX_DEPTH:
+            break
+    return deepest
+
+
+_TOKEN = re.compile(r'[ \t\n\r]*("(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+)')
+
+
+class _Walker:
+    """Walks a text that the JSON reader has found well formed, and notes places.
+
+    With a source it is looking for what that reader refused: a key given twice, NaN.
+    """
+
+    def __init__(self, text: str, marks: Marks, source: Source | None = None) -> None:
+        self.text, self.marks, self.source = text, marks, source
+
+    def document(self) -> None:
+        self.value((), 0)
+
+    def token(self, at: int) -> tuple[str, int, int]:
+        found = _TOKEN.match(self.text, at)
+        assert found is not None
+        return found[1], found.start(1), found.end()
+
+    def spot(self, at: int) -> tuple[int, int]:
+        line = self.text.count("\n", 0, at)
+        return line, at - (self.text.rfind("\n", 0, at) + 1)
+
+    def value(self, path: Path, at: int) -> int:
+        word, start, end = self.token(at)
+        self.marks[path] = self.spot(start)
+        if self.source and word in ("NaN", "Infinity", "-Infinity"):
+            raise self.source.fail(say("number.not_finite", text=word), *self.spot(start))
+        if word == "{":
+            return self.members(path, end)
+        if word == "[":
+            return self.items(path, end)
+        return end
+
+    def members(self, path: Path, at: int) -> int:
+        seen: dict[str, int] = {}
+        while True:
+            word, start, end = self.token(at)
+            if word == "}":
+                return end
+            if word == ",":
+                at = end
+                continue
+            key = json.loads(word)
+            if key in seen and self.source:
+                first = self.spot(seen[key])[0] + 1
+                message = say("key.twice", key=key, line=first)
+                raise self.source.fail(message, *self.spot(start))
+            seen[key] = start
+            self.marks[KEY, *path, key] = self.spot(start)
+            at = self.value((*path, key), self.token(end)[2])
+
+    def items(self, path: Path, at: int) -> int:
+        index = 0
+        while True:
+            word, _, end = self.token(at)
+            if word == "]":
+                return end
+            if word == ",":
+                at = end
+                continue
+            at = self.value((*path, index), at)
+            index += 1

@@ -1,0 +1,76 @@
+"""The text of a file, and the places in it: what the readers of YAML and JSON share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from blockcalc.errors import Fault, InputError, Place
+
+MAX_BYTES = 32 * 2**20
+MAX_DEPTH = 64
+MAX_VALUES = 5_000_000
+
+Path = tuple[str | int, ...]
+Marks = dict[Path, tuple[int, int]]
+KEY = "\0"  # before a path in the marks: the place of the key, not of the value
+
+
+@dataclass
+class Source:
+    """A text and the plain data in it.
+
+    ``find_marks`` reads the text once more for the places of its values, which only an error pays for;
+    ``overrides`` are the places of values set beside the file.
+    """
+
+    name: str
+    text: str
+    data: Any = None
+    find_marks: Callable[[Source, Marks], None] | None = None
+    overrides: dict[Path, Place] = field(default_factory=dict)
+
+    def place(self, path: str | Path, key: bool = False) -> Place:
+        """Give the place of the value at a path, or of its key.
+
+        Where it has none of its own, of its nearest holder.
+        """
+        parts = path
+        if isinstance(path, str):
+            parts = tuple(int(p) if is_index(p) else p for p in path.split("."))
+        assert not isinstance(parts, str)
+        for n in range(len(parts), 0, -1):
+            if parts[:n] in self.overrides:
+                return self.overrides[parts[:n]]
+        if not self.text:
+            return Place(".".join(map(str, parts)) or self.name)
+        if key and (KEY, *parts) in self._marks:
+            return self.at(*self._marks[KEY, *parts])
+        while parts:
+            if parts in self._marks:
+                return self.at(*self._marks[parts])
+            parts = parts[:-1]
+        return Place(self.name)
+
+    def at(self, line: int, column: int) -> Place:
+        """Give the place of a line and a column, both counted from 0."""
+        lines = self.text.split("\n")
+        return Place(self.name, line + 1, column + 1, lines[line] if line < len(lines) else "")
+
+    @cached_property
+    def _marks(self) -> Marks:
+        marks: Marks = {}
+        if self.find_marks is not None:
+            self.find_marks(self, marks)
+        return marks
+
+    def fail(self, message: str, line: int, column: int, hint: str | None = None) -> InputError:
+        """Make the error for a place of this text."""
+        return InputError(Fault(message, self.at(line, column), hint))
+
+
+def is_index(word: str) -> bool:
+    """Tell whether a part of a path is a place in a list."""
+    return word.isascii() and word.isdecimal() and len(word) < 10

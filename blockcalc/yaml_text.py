@@ -1,0 +1,248 @@
+"""YAML text to plain data: the events of PyYAML with the number rules of YAML 1.2, within bounds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from blockcalc.errors import InputError
+from blockcalc.text import KEY, MAX_DEPTH, MAX_VALUES, Marks, Path, Source
+from blockcalc.titles import say
+
+_INT = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_WORDS: dict[str, Any] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+    ".inf": float("inf"), "+.inf": float("inf"), "-.inf": float("-inf"), ".nan": float("nan"),
+}  # fmt: skip
+
+
+def plain_scalar(text: str) -> Any:
+    """Read a plain scalar by the core rules of YAML 1.2; what is no number stays text."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        return int(text) if len(text) <= 1000 else text
+    if _FLOAT.fullmatch(text):
+        number = float(text)
+        return number if abs(number) != float("inf") else text
+    return text
+
+
+# a lone ? in a row of numbers is a blank; to YAML it would begin a key
+_BLANK = re.compile(r"(?<=[\[,\s])\?(?=\s*[,\]])")
+_ROW = re.compile(r"(?m:(?<=[\[,:])|(?<=[\[,:-] )|^ *)\[[-+.,/?~\sA-Za-z0-9]*\]")
+
+
+def _blanks(text: str) -> str:
+    """Write the blanks of rows as YAML's null, which is as long."""
+    if "?" not in text:
+        return text
+    return _ROW.sub(lambda row: _BLANK.sub("~", row[0]), text)
+
+
+# a line of nothing but numbers in brackets, after a dash or a key at most
+_LINE = re.compile(r" *(?:- +)*(?:[A-Za-z_][A-Za-z0-9_]*: +)?[-+0-9.eE, \[\]]*")
+_NUMBERS = re.compile(r"\[([-+0-9.][-+0-9.eE, ]*)\]")
+_HUGE = 1e300
+
+
+class _Odd(Exception):
+    """A row in short form is not what it seemed; the text has to be read number by number."""
+
+
+def read_yaml(source: Source) -> Any:
+    """Read a text.
+
+    A row of plain numbers is handed to the YAML parser as one quoted text of the same length, and its
+    numbers are read by themselves: a matrix needs no node for each number. Where anything is odd
+    the text is read again as it stands.
+    """
+    source.find_marks = lambda own, marks: _Builder(own, marks=marks).document() and None
+    lines = source.text.split("\n")
+    rows = 0
+    for i, line in enumerate(lines):
+        if "[" in line and _LINE.fullmatch(line):
+            lines[i], n = _NUMBERS.subn(r'"\1"', line)
+            rows += n
+    if rows:
+        try:
+            builder = _Builder(source, short="\n".join(lines))
+            data = builder.document()
+            if builder.rows == rows:
+                return data
+        except (InputError, _Odd):
+            pass
+    return _Builder(source).document()
+
+
+def _numbers(text: str) -> list[Any]:
+    """Read the numbers of a row, each as by itself."""
+    try:
+        found: list[Any] = json.loads(f"[{text}]")
+        if max(found) < _HUGE and min(found) > -_HUGE:
+            return found
+    except ValueError:
+        pass
+    words = [word.strip() for word in text.split(",")]
+    if not all(_INT.fullmatch(word) or _FLOAT.fullmatch(word) for word in words):
+        raise _Odd
+    return [plain_scalar(word) for word in words]
+
+
+class _Builder:
+    """Builds plain data from YAML events, within bounds, and notes places if asked.
+
+    ``short`` is the text with its rows of numbers quoted; ``rows`` counts those that were met.
+    """
+
+    def __init__(
+        self, source: Source, short: str | None = None, marks: Marks | None = None
+    ) -> None:
+        self.source, self.marks, self.short = source, marks, short
+        self.lines = source.text.split("\n") if short is not None else []
+        self.rows = 0
+        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.open: set[str] = set()
+        self.count = 0
+
+    def document(self) -> Any:
+        import yaml
+
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        text = self.source.text if self.short is None else self.short
+        try:
+            self.events: Iterator[Any] = yaml.parse(_blanks(text), Loader=loader)
+            next(self.events)
+            start = next(self.events)
+            if isinstance(start, yaml.StreamEndEvent):
+                raise self.source.fail(say("file.empty"), 0, 0)
+            data = self.node(next(self.events), (), 0)
+            next(self.events)
+            more = next(self.events)
+            if not isinstance(more, yaml.StreamEndEvent):
+                raise self.fail("yaml.second_document", more)
+            return data
+        except yaml.YAMLError as error:
+            raise self.syntax(error) from None
+
+    def syntax(self, error: Any) -> InputError:
+        """Say in plain words what a YAML error means for the person."""
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        if mark is None:
+            position = getattr(error, "position", 0)
+            line = self.source.text.count("\n", 0, position)
+            character = self.source.text[position : position + 1]
+            message = say("yaml.character", code=f"U+{ord(character or chr(0)):04X}")
+            return self.source.fail(message, line, 0)
+        line, column = mark.line, mark.column
+        lines = self.source.text.split("\n")
+        text = lines[line] if line < len(lines) else ""
+        if "\t" in text[: len(text) - len(text.lstrip())]:
+            return self.source.fail(say("yaml.tab"), line, 0, say("yaml.tab.hint"))
+        problem = str(getattr(error, "problem", error))
+        if "nesting depth" in problem:
+            return self.source.fail(say("file.deep", limit=MAX_DEPTH), line, column)
+        return self.source.fail(say("yaml.syntax", problem=problem), line, column)
+
+    def fail(self, key: str, event: Any, /, **fields: Any) -> InputError:
+        mark = event.start_mark
+        return self.source.fail(say(key, **fields), mark.line, mark.column)
+
+    def node(self, event: Any, path: Path, depth: int) -> Any:
+        kind = type(event).__name__
+        if self.marks is not None:
+            self.marks[path] = (event.start_mark.line, event.start_mark.column)
+        self.count += 1
+        if kind == "AliasEvent":
+            return self.alias(event)
+        if event.tag not in (None, "!") or (event.tag == "!" and kind != "ScalarEvent"):
+            raise self.fail("yaml.tag", event, tag=event.tag)
+        before, anchor = self.count, event.anchor
+        if anchor is not None:
+            self.open.add(anchor)
+        if kind == "ScalarEvent" and event.style == '"' and self.is_row(event):
+            value: Any = self.row(event, depth)
+        elif kind == "ScalarEvent":
+            value = plain_scalar(event.value) if event.implicit[0] else event.value
+        else:
+            if depth >= MAX_DEPTH:
+                raise self.fail("file.deep", event, limit=MAX_DEPTH)
+            inside = self.sequence if kind == "SequenceStartEvent" else self.mapping
+            value = inside(path, depth + 1)
+        if self.count > MAX_VALUES:
+            raise self.fail("file.values", event, limit=MAX_VALUES)
+        if anchor is not None:
+            self.open.discard(anchor)
+            self.anchors[anchor] = (value, self.count - before + 1)
+        return value
+
+    def is_row(self, event: Any) -> bool:
+        """Tell whether a quoted text is a row in short form: in the text itself a bracket."""
+        if self.short is None:
+            return False
+        mark = event.start_mark
+        return bool(self.lines[mark.line][mark.column] == "[")
+
+    def row(self, event: Any, depth: int) -> list[Any]:
+        """Read a row in short form."""
+        if depth >= MAX_DEPTH:
+            raise _Odd
+        found = _numbers(event.value)
+        self.rows += 1
+        self.count += len(found)
+        return found
+
+    def alias(self, event: Any) -> Any:
+        if event.anchor in self.open:
+            raise self.fail("yaml.alias_self", event, name=event.anchor)
+        if event.anchor not in self.anchors:
+            raise self.fail("yaml.alias_unknown", event, name=event.anchor)
+        value, size = self.anchors[event.anchor]
+        self.count += size
+        if self.count > MAX_VALUES:
+            raise self.fail("file.values", event, limit=MAX_VALUES)
+        return value
+
+    def sequence(self, path: Path, depth: int) -> list[Any]:
+        items: list[Any] = []
+        for event in self.events:
+            if type(event).__name__ == "SequenceEndEvent":
+                break
+            items.append(self.node(event, (*path, len(items)), depth))
+        return items
+
+    def mapping(self, path: Path, depth: int) -> dict[str, Any]:
+        items: dict[str, Any] = {}
+        lines: dict[str, int] = {}
+        merged: list[dict[str, Any]] = []
+        for event in self.events:
+            kind = type(event).__name__
+            if kind == "MappingEndEvent":
+                break
+            if kind != "ScalarEvent":
+                raise self.fail("yaml.key", event)
+            key = event.value
+            if key in lines:
+                raise self.fail("key.twice", event, key=key, line=lines[key] + 1)
+            lines[key] = event.start_mark.line
+            if self.marks is not None:
+                self.marks[KEY, *path, key] = (event.start_mark.line, event.start_mark.column)
+            value = self.node(next(self.events), (*path, key), depth)
+            if key == "<<" and event.implicit[0]:
+                merged.extend(self.merge(value, event))
+            else:
+                items[key] = value
+        for other in merged:
+            for key, value in other.items():
+                items.setdefault(key, value)
+        return items
+
+    def merge(self, value: Any, event: Any) -> list[dict[str, Any]]:
+        parts = value if isinstance(value, list) else [value]
+        if not all(isinstance(part, dict) for part in parts):
+            raise self.fail("yaml.merge", event)
+        return parts

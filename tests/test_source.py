@@ -1,0 +1,123 @@
+"""Texts to plain data: the short way for rows of numbers reads what the long way reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import blockcalc
+from blockcalc.checker import Checker, plain_array
+from blockcalc.errors import BlockcalcError
+from blockcalc.source import read_text
+from blockcalc.text import Source
+from blockcalc.views.report import report
+from blockcalc.yaml_text import _Builder, read_yaml
+
+PIECES = [
+    "[1, 2]", "[-.5, +3, 1e5]", "[007, 1.]", "[]", "[1,,2]", "[1, 2,]", "[1 2]", "[- 1]", "[1e400]", "[1e-400]",
+    "[.]", "[-]", "[e]", "[1e5e]", "[[1], [2]]", "[[1, 2], 3]", "[1, [2]]", "[x, 1]", "[1_0, 2]", "[~, ?]", "[true]",
+    "1", "-1.5", "word", "'[1, 2]'", '"[1, 2]"', '"a\n  [1, 2]\n  b"', "'a\n  [1]\n  b'", "|\n  [1, 2]\n", ">-\n  [3]\n  [4]\n",
+    "&a [1, 2]", "*a", "# [1, 2]\n", "{value: [1, 2]}", "{a: [1], b: [2]}", "!t [1]", "[" + "9" * 400 + "]",
+    "[" + "9" * 1500 + "]", "[1]: 2", "? [1]", "a\n  [1, 2]", "[1,\n  2]", "[[1, 2],\n   [3, 4]]", "[0x1, 0o7]", "[1:30]", "---\n[1]",
+]  # fmt: skip
+KEYS = ["x", "title", "notes", "b_q", "expect", "é", "[1]"]
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    """Draw lines of keys, dashes and values."""
+    lines = []
+    for _ in range(draw(st.integers(1, 5))):
+        key, value = draw(st.sampled_from(KEYS)), draw(st.sampled_from(PIECES))
+        form = draw(st.sampled_from(["{k}: {v}", "{k}:\n  - {v}\n  - {v}", "{k}:\n  {v}", "- {v}", "{k}: {v} {v}",
+                                     "  {v}", "{k}: [{v}, {v}]", "{k}: {v} # [5]", "{v}"]))  # fmt: skip
+        lines.append(form.format(k=key, v=value))
+    return "\n".join(lines) + draw(st.sampled_from(["", "\n", "\n\n", "\n..."]))
+
+
+def told(read: Any, text: str) -> Any:
+    """Give what a text reads as, or how it is refused."""
+    try:
+        return repr(read(Source("a.yaml", text)))
+    except BlockcalcError as error:
+        return report(error)
+
+
+@settings(max_examples=1500)
+@example(text="title: a\n  [1, 2]\nx: [3]\n")
+@example(text="notes: |\n  [1, 2]\nx: [3]\n")
+@example(text='title: "a\n  [1, 2]\n  b"\n')
+@given(text=texts())
+def test_the_short_way_reads_what_the_long_way_reads(text: str) -> None:
+    long = told(lambda source: _Builder(source).document(), text)
+    assert told(read_yaml, text) == long
+
+
+def test_the_short_way_is_taken() -> None:
+    text = "x: [[1, 2.5], [-3, 4e-1]]\nattn:\n  out:\n    - [1, 2]\n    - [3, 4]\n"
+    builder = _Builder(Source("a.yaml", text), short=text.replace("[1, 2]", '"1, 2"'))
+    assert builder.document()["attn"]["out"] == [[1, 2], [3, 4]]
+    assert builder.rows == 1
+
+
+@settings(max_examples=300)
+@given(
+    value=st.recursive(
+        st.integers() | st.floats() | st.booleans() | st.text(max_size=2) | st.none(),
+        lambda inner: st.lists(inner, max_size=3),
+        max_leaves=12,
+    )
+)
+def test_numbers_at_once_are_numbers_one_by_one(value: Any) -> None:
+    at_once = plain_array(value) if isinstance(value, list) else None
+    checker = Checker(Source("<dict>", "", value))
+    ranks = (1, 2, 3, 4)
+    shape = checker.measure(value, (), ranks)
+    flat: list[float] = []
+    if shape is not None and not checker.faults:
+        checker.collect(value, (), flat)
+    fine = shape is not None and not checker.faults
+    if at_once is not None and at_once.ndim <= 4:
+        assert fine
+        assert at_once.shape == shape
+        assert at_once.ravel().tolist() == flat
+    elif fine:
+        kinds = {type(v) for v in _leaves(value)}
+        assert not kinds <= {int, float}
+
+
+def _leaves(value: Any) -> list[Any]:
+    return [w for v in value for w in _leaves(v)] if isinstance(value, list) else [value]
+
+
+@pytest.mark.parametrize("depth", [63, 64, 65, 200, 100_000])
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_depth_is_bounded(depth: int, form: str) -> None:
+    text = '{"x": ' + "[" * (depth - 1) + "1" + "]" * (depth - 1) + "}"
+    if depth <= 64:
+        assert read_text(text, f"a.{form}").data
+    else:
+        with pytest.raises(BlockcalcError, match="more than 64 deep"):
+            read_text(text, f"a.{form}")
+
+
+def test_a_matrix_is_the_same_in_every_spelling() -> None:
+    rows = [[1, -2.5], [3e-3, 0.1]]
+    block = "".join(f"  - [{', '.join(map(str, row))}]\n" for row in rows)
+    tall = "".join("  -\n" + "".join(f"    - {v}\n" for v in row) for row in rows)
+    forms = [
+        f"x: {rows}\n",
+        f"x:\n{block}",
+        f"x:\n{tall}",
+        f"x: {{value: {rows}}}\n",
+        json.dumps({"x": rows}),
+    ]
+    arrays = [
+        blockcalc.load(read_text(form, "a").data | {"attn": {"out": [[0, 0], [0, 0]]}}).arrays["x"]
+        for form in forms
+    ]
+    assert all(array.tolist() == rows for array in arrays)
