@@ -15,6 +15,8 @@ from blockcalc.ops import Elementwise, Masked, MatMul, Ref
 from blockcalc.program import Builder
 from blockcalc.spec import AttentionSpec
 
+KEEPERS = ("causal", "padding", "mask.keep")
+
 
 def scaled(b: Builder, s: Ref, attention: AttentionSpec, d_head: int) -> Ref:
     """Scores times the scale; without one, no step."""
@@ -171,13 +173,14 @@ def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
         b.given_section(name, "attention", out, x)
         return out
     form = spec.softmax or "plain"
-    settings = {"default_scale": spec.scale is None, "softmax": form, "n_heads": spec.n_heads,
+    fused = spec.qkv_layout if b.has(f"{name}.w_qkv") else None
+    settings = {"out_in": spec.out_in, "fused": fused, "default_scale": spec.scale is None, "softmax": form, "n_heads": spec.n_heads,
                 "n_kv_heads": spec.n_kv_heads}  # fmt: skip
     with b.section(name, "attention", x, **settings) as learned:
         heads = {part: split_heads(b, spec, part, ref) for part, ref in projections(b, x, spec)}
         if spec.rope is not None:
             learned["rope_dims"], learned["rope_half"] = spec.rope.dims, spec.rope.half
-            learned["rope_start"] = spec.rope.start
+            learned["rope_start"], learned["rope_theta"] = spec.rope.start, spec.rope.theta
             turn = rope_angles(b, spec)
             heads |= {part: rotated(b, spec, part, heads[part], turn) for part in "qk"}
         q, k, v = (shared_out(b, spec, part, heads[part]) for part in "qkv")
@@ -187,9 +190,9 @@ def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
         op = MatMul(transpose_b=True)
         s = b.add(f"{name}.scores", "S", op, q, k, axes=(*lead, "query", "key"))
         learned["causal"] = b.has(f"{name}.causal")
-        s = scaled(b, s, spec, q.shape[-1])
-        unmasked, s = s, masked(b, s, spec)
-        learned["masked"] = s != unmasked
+        learned["masked"] = any(b.has(f"{name}.{key}") for key in KEEPERS)
+        learned["added"] = b.has(f"{name}.mask.add")
+        s = masked(b, scaled(b, s, spec, q.shape[-1]), spec)
         p = softmax(b, f"{name}.weights", "P", s, form)
         p = dropout(b, f"{name}.weights", p, spec.dropout)
         last = b.has(f"{name}.w_o")

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from blockcalc.attention import attention
 from blockcalc.dropout import dropout
+from blockcalc.errors import Fault, InputError, UsageError
 from blockcalc.layers import feed_forward, norm, residual
 from blockcalc.ops import Array, Ref
-from blockcalc.program import Builder, Finished, Program
+from blockcalc.program import Builder, Finished, Misfit, Missing, Program
 from blockcalc.spec import BlockSpec, Spec
+from blockcalc.titles import say
 from blockcalc.trace import Trace, steps
 
 Layer = Callable[[Ref], Ref]
@@ -81,18 +84,24 @@ def build(spec: Spec) -> Program:
     """
     shapes = {name: array.shape for name, array in spec.arrays.items()}
     b = Builder(shapes, spec.stop, spec.seed)
-    try:
-        x = b.given("x", "X", ("batch", "token", "d_model")[-len(b.shape("x")) :], role="data")
-        for number, block in enumerate(spec.blocks, 1):
-            into = x if number == 1 else replace(x, symbol=f"X_{number}")
-            with b.block(block.steps, block.keys, into):
-                x = ORDERS[spec.order](into, sublayers(b, block))
-        if spec.final_norm is not None:
-            x = norm(b, x, spec.final_norm, "f")
-        b.alias(x, "out")
-    except Finished:
-        pass
+    with suppress(Finished):
+        _write(b, spec)
     return b.program()
+
+
+def _write(b: Builder, spec: Spec) -> None:
+    """Write every block, and the final norm."""
+    x = b.given("x", "X", ("batch", "token", "d_model")[-len(b.shape("x")) :], role="data")
+    for number, block in enumerate(spec.blocks, 1):
+        into = x if number == 1 else replace(x, symbol=f"X_{number}")
+        with b.block(block.steps, block.keys, into):
+            x = ORDERS[spec.order](into, sublayers(b, block))
+        last = number == len(spec.blocks) or spec.blocks[number].keys != block.keys
+        if last and block.steps != block.keys:
+            b.alias(x, block.keys.removesuffix("."), f"{block.keys}out")
+    if spec.final_norm is not None:
+        x = norm(b, x, spec.final_norm, "f")
+    b.alias(x, "out")
 
 
 PLAIN_LIMIT = {"float64": 500.0, "float32": 60.0}
@@ -108,6 +117,27 @@ def beyond_plain(scores: Array) -> bool:
     top = scores.max(axis=-1)
     top = top[np.isfinite(top)]  # a query that may see nothing has no largest score
     return bool(np.any(top > limit) or np.any(top < -limit))
+
+
+def _cast(spec: Spec, dtype: str) -> dict[str, Array]:
+    """Give the matrices in a precision, if it can hold them."""
+    if dtype not in PLAIN_LIMIT:
+        raise UsageError(Fault(say("run.dtype", dtype=dtype)))
+    found = {}
+    for name, array in spec.arrays.items():
+        with np.errstate(over="ignore"):
+            found[name] = array.astype(dtype)
+        if not np.array_equal(np.isinf(found[name]), np.isinf(array)):
+            raise InputError(Fault(say("run.cast", name=name, dtype=dtype), spec.place(name)))
+    return found
+
+
+def written(spec: Spec) -> Program:
+    """Write the program of a spec as far as there are weights for it, past any ``stop``."""
+    b = Builder({name: array.shape for name, array in spec.arrays.items()}, None, spec.seed)
+    with suppress(Missing, Misfit):
+        _write(b, spec)
+    return b.program()
 
 
 def run(spec: Spec, dtype: str = "float64") -> Trace:
@@ -130,7 +160,7 @@ def run(spec: Spec, dtype: str = "float64") -> Trace:
     >>> run(load({"x": [[1.0, 3.0]], "attn": {"out": [[1, 1]]}, "norm1": {"eps": 0}}))["norm1"]
     array([[-1.,  1.]])
     """
-    arrays = {name: array.astype(dtype) for name, array in spec.arrays.items()}
+    arrays = _cast(spec, dtype)
     program = build(spec)
     watched = {s.inputs[0].name for s in program.sections if s.settings.get("form") == "plain"}
     values = dict(arrays)

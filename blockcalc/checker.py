@@ -86,11 +86,12 @@ class Checker:
             try:
                 number = float(value)
             except OverflowError:
-                number = float("inf")
+                self.fault(path, say("number.long"))
+                return None
             if number - number == 0:
                 return number
             hint = say("hint.blocks") if self.blocks and value > 0 else None
-            self.fault(path, say("number.not_finite", text=short(str(value))), hint)
+            self.fault(path, say("number.not_finite", text=str(value)), hint)
             return None
         if isinstance(value, str):
             found = _FRACTION.fullmatch(value.strip())
@@ -112,11 +113,13 @@ class Checker:
         found = re.match(r"[-+0-9]+", place.text[place.column - 1 :])
         return found[0] if found else otherwise
 
-    def words(self, value: Any, path: Path, known: Sequence[str], what: str) -> str | None:
-        """Read one of a few words."""
+    def words(
+        self, value: Any, path: Path, known: Sequence[str], what: str, hint: str | None = None
+    ) -> str | None:
+        """Read one of a few words; without a hint, the nearest of them is offered."""
         if isinstance(value, str) and value in known:
             return value
-        hint = did_you_mean(value, list(known)) if isinstance(value, str) else None
+        hint = hint or _nearest(value, known)
         text = say("word.unknown", what=what, known=", ".join(known), got=quoted(value))
         self.fault(path, text, hint)
         return None
@@ -272,7 +275,8 @@ def kind_of(value: Any) -> str:
     if isinstance(value, bool):
         return say("kind.boolean", text=str(value).lower())
     if isinstance(value, int | float):
-        return say("kind.number", text=short(str(value)))
+        huge = isinstance(value, int) and value.bit_length() > 1000
+        return say("kind.huge") if huge else say("kind.number", text=short(str(value)))
     names = {list: "list", dict: "mapping", type(None): "nothing"}
     return say(f"kind.{names.get(type(value), 'other')}")
 
@@ -298,6 +302,10 @@ def short(text: str) -> str:
 def quoted(value: Any) -> str:
     """Name what stands where a word is wanted."""
     return f"'{short(value)}'" if isinstance(value, str) else kind_of(value)
+
+
+def _nearest(value: Any, known: Sequence[str]) -> str | None:
+    return did_you_mean(value, list(known)) if isinstance(value, str) else None
 
 
 def _number_hint(text: str) -> str | None:

@@ -71,9 +71,10 @@ class _Comparison:
             yield Remark(self.first(pairs))
         else:
             orders = (say(f"order.{spec.order}") for spec, _ in self.runs)
-            yield Remark(
-                "; ".join(f"{side} {order}" for side, order in zip(SIDES, orders, strict=True))
-            )
+            names = [spec.source.name for spec, _ in self.runs if spec.source]
+            heads = [f"{side} {name}" for side, name in zip(SIDES, names, strict=False)]
+            heads = heads if len(set(names)) == 2 else list(SIDES)
+            yield Remark("; ".join(f"{a}, {order}" for a, order in zip(heads, orders, strict=True)))
         if chosen is None or chosen:
             yield Heading(say("compare.steps"))
         for pair in pairs:
@@ -140,6 +141,10 @@ class _Comparison:
                 yield say("compare.given", name=name, how=self.verdict_text(a[name], b[name]))
         if same:
             yield say("compare.same_given")
+        labels = [spec.tokens for spec, _ in self.runs]
+        if labels[0] != labels[1] and a["x"].shape == b["x"].shape:
+            first = next((p, q) for p, q in zip(*labels, strict=True) if p != q)
+            yield say("compare.tokens", a=", ".join(first[0]), b=", ".join(first[1]))
 
     def verdict_text(self, a: Array, b: Array) -> str:
         """Say how a given matrix differs."""
@@ -149,6 +154,8 @@ class _Comparison:
 
     def first(self, pairs: Sequence[Pair]) -> str:
         """Name the first step that both have and that differs."""
+        if all(None in pair for pair in pairs):
+            return say("compare.nothing")
         for pair in pairs:
             match = self.match(pair)
             if None not in pair and not match.same:
@@ -188,6 +195,8 @@ class _Comparison:
         if not np.array_equal(np.isinf(a), np.isinf(b)):
             return None, say("compare.masked"), False
         largest = float(np.abs(_less(b, a)).max())
+        if not np.isfinite(largest):
+            return None, say("compare.far"), False
         if largest <= ROUND_OFF * max(1.0, float(np.abs(a[np.isfinite(a)]).max(initial=0))):
             return None, say("compare.round_off"), True
         return figure(largest, column_places([largest], self.digits), self.digits), "", False
@@ -231,8 +240,9 @@ class _Comparison:
             shown = [(say("compare.both"), *shown[0][1:])]
         elif len(shown) == 2:
             a, b = (m.value for _, m, _ in shown)
-            if a.shape == b.shape and np.array_equal(np.isinf(a), np.isinf(b)):
-                finite = np.where(np.isinf(a), 0.0, np.abs(a) + np.abs(b))
+            alike = a.shape == b.shape and np.array_equal(np.isinf(a), np.isinf(b))
+            if alike and np.isfinite(_less(b, a)).all():
+                finite = np.where(np.isinf(a), 0.0, np.maximum(np.abs(a), np.abs(b)))
                 less = Shown(shown[0][1].ref, _less(b, a), self.digits, self.depth.whole, finite)
                 shown.append(("B - A", less, shown[0][2]))
         columns = [[(label, grid) for grid in m.grids(labels_of(spec))] for label, m, spec in shown]
@@ -242,5 +252,5 @@ class _Comparison:
 
 def _less(b: Array, a: Array) -> Array:
     """Subtract, with nothing left where both are minus infinity."""
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
         return np.where(np.isinf(a) & np.isinf(b), 0.0, b - a)

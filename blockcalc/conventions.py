@@ -30,8 +30,11 @@ def head(spec: Spec, trace: Trace) -> Head:
     facts += [(say("fact.rounding"), (text,)) for text in rounding(trace)]
     norms = [s for s in program.sections if s.kind == "layer_norm"]
     two = any(s.settings["width"] == 2 for s in norms)
-    hints = (say("hint.two_features"),) if two else ()
-    return Head(spec.title or say("title.none"), spec.notes, tuple(facts), hints)
+    hints = [say("hint.two_features")] if two else []
+    for block in {block.keys: block for block in spec.blocks if block.ffn is None}.values():
+        if any(key.startswith(f"{block.keys}norm2.") for key in spec.arrays):
+            hints.append(say("hint.spare_norm", name=f"{block.keys}norm2"))
+    return Head(spec.title or say("title.none"), spec.notes, tuple(facts), tuple(hints))
 
 
 def rounding(trace: Trace) -> Iterator[str]:
@@ -85,7 +88,8 @@ def conventions(spec: Spec, program: Program) -> Iterator[str]:
 
     In a stack, one that several parts follow is said once with all their names; so is dropout.
     """
-    yield say("convention.rows")
+    out_in = any(block.attention.out_in for block in spec.blocks)
+    yield say("convention.rows.out_in" if out_in else "convention.rows")
     lines: dict[str, list[str]] = {}
     for section in program.sections:
         for line in _conventions(section):
@@ -116,7 +120,8 @@ def _conventions(section: Section) -> Iterator[str]:
             yield say("convention.gated")
         yield say("convention.activation", form=say(f"activation.{settings['activation']}"))
     elif section.kind == "dropout":
-        how = say("dropout.drawn" if settings["drawn"] else "dropout.given")
+        seed = settings["seed"]
+        how = say("dropout.given") if seed is None else say("dropout.drawn", seed=seed)
         yield say("convention.dropout", name=name, p=plain(settings["p"]), how=how)
 
 
@@ -124,6 +129,8 @@ def _of_attention(section: Section) -> Iterator[str]:
     """Name the heads, the scale and the masks of an attention."""
     settings = section.settings
     heads, few = settings["n_heads"], settings["n_kv_heads"]
+    if settings["fused"]:
+        yield say("convention.fused", layout=say(f"fused.{settings['fused']}"))
     if heads > 1:
         yield say("convention.heads", heads=heads)
     if few < heads:
@@ -142,11 +149,17 @@ def _of_attention(section: Section) -> Iterator[str]:
     if "rope_dims" in settings:
         dims, start = settings["rope_dims"], settings["rope_start"]
         paired = say(f"rope.{'half' if settings['rope_half'] else 'interleaved'}", m=dims // 2)
-        yield say("convention.rope", dims=dims, style=paired, start=start)
+        theta = settings["rope_theta"]
+        angles = (
+            say("rope.freqs_given") if theta is None else say("rope.theta_is", theta=plain(theta))
+        )
+        yield say("convention.rope", dims=dims, style=paired, theta=angles, start=start)
     if settings.get("causal"):
         yield say("convention.causal")
     if settings.get("masked"):
         yield say("convention.mask")
+    if settings.get("added"):
+        yield say("convention.mask_add")
 
 
 def plain(x: float) -> str:

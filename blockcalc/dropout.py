@@ -59,7 +59,7 @@ def dropout(b: Builder, place: str, x: Ref, p: float) -> Ref:
     if not p:
         return x
     name, out = f"{place}_keep", f"{place}_dropped"
-    with b.section(out, "dropout", x, p=p, drawn=not b.has(name)):
+    with b.section(out, "dropout", x, p=p, seed=None if b.has(name) else b.seed):
         if b.has(name):
             keep = b.given(name, f"M_{x.symbol}", x.axes, "mask")
         else:

@@ -26,7 +26,7 @@ from blockcalc.document import (
 from blockcalc.errors import Fault, UsageError
 from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, fill, substitute, walk
 from blockcalc.ops import Array, Elementwise, Quotient, Ref
-from blockcalc.program import Program, Section, did_you_mean
+from blockcalc.program import Program, Section, did_you_mean, listed
 from blockcalc.shown import Labels, Shown
 from blockcalc.spec import Spec
 from blockcalc.titles import known, say
@@ -85,7 +85,8 @@ def explain(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Pi
 def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
     """Find the steps that patterns such as ``attn.*`` name, by name or by alias.
 
-    A pattern that fits no whole name is tried on the ends of names: in a stack, every block.
+    A pattern that fits no whole name is tried on the ends of names: in a stack, every block. A name
+    without a star may also be that of a given matrix.
     """
     names = {eq.out.name: eq.out.name for eq in program.equations}
     names.update((a, t) for a, t in program.aliases.items() if t in names)
@@ -93,11 +94,11 @@ def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
     for pattern in patterns:
         hits = {t for name, t in names.items() if fnmatchcase(name, pattern)}
         if not hits and not any(c in pattern for c in "*?["):
-            hits = {program.find(pattern)} & set(names.values())
+            hits = {program.find(pattern)}
         elif not hits:
             hits = {t for name, t in names.items() if fnmatchcase(name, f"*.{pattern}")}
         if not hits:
-            hint = did_you_mean(pattern, names) or say("step.list", names=", ".join(names))
+            hint = did_you_mean(pattern, names) or say("step.list", names=listed(names))
             raise UsageError(Fault(say("steps.none", pattern=pattern), hint=hint))
         chosen |= hits
     return chosen
@@ -106,9 +107,10 @@ def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
 def labels_of(spec: Spec) -> Labels:
     """Label the entries of an axis: tokens by their names, the rest by number."""
 
-    def labels(axis: str, n: int, batch: int) -> Sequence[str]:
-        if axis in ("token", "query", "key"):
-            return spec.tokens[batch]
+    def labels(axis: str, n: int, batch: int | None) -> Sequence[str]:
+        alike = len(set(spec.tokens)) == 1
+        if axis in ("token", "query", "key") and (batch is not None or alike):
+            return spec.tokens[batch or 0]
         return [str(i + 1) for i in range(n)]
 
     return labels
@@ -120,7 +122,9 @@ class _Explainer:
         self.labels = labels_of(spec)
         self.program = trace.program
         self.digits = 12 if trace.rounding else depth.digits
+        self.blocks = {block.name: i for i, block in enumerate(self.program.blocks)}
         self.shown: dict[tuple[str, str], Shown] = {}
+        self.first_shown: dict[str, Shown] = {}
         self.chosen = chosen_steps(self.program, depth.patterns) if depth.patterns else None
 
     def matrix(self, ref: Ref, magnitude: Array | None = None) -> Shown:
@@ -128,24 +132,30 @@ class _Explainer:
         key = ref.name, ref.symbol
         if key not in self.shown:
             value, whole = self.trace.arrays[ref.name], self.depth.whole
-            first = next((m for (name, _), m in self.shown.items() if name == ref.name), None)
+            first = self.first_shown.get(ref.name)
             if first is not None:
                 self.shown[key] = replace(first, ref=ref)
             else:
                 self.shown[key] = Shown(ref, value, self.digits, whole, magnitude)
+                self.first_shown[ref.name] = self.shown[key]
         return self.shown[key]
 
     def pieces(self) -> Iterator[Piece]:
         if self.chosen is None:
             yield head(self.spec, self.trace)
             yield Heading(say("heading.given"))
-            given = [self.matrix(ref) for ref in self.program.inputs]
-            yield Given(tuple((m.operand, tuple(m.grids(self.labels))) for m in given))
+            yield self.given(self.program.inputs)
         else:
             total = len(self.program.equations)
+            named = [ref for ref in self.program.inputs if ref.name in self.chosen]
             facts = [say(f"order.{self.spec.order}"), *rounding(self.trace), *dropouts(self.spec)]
             order = "; ".join(facts)
-            yield Remark(say("remark.chosen", order=order, n=len(self.chosen), total=total))
+            yield Remark(
+                say("remark.chosen", order=order, n=len(self.chosen) - len(named), total=total)
+            )
+            if named:
+                yield Heading(say("heading.given"))
+                yield self.given(named)
         headed: str | None = None
         block: Section | None = None
         for step in self.trace.steps():
@@ -172,18 +182,23 @@ class _Explainer:
 
     # sections and steps -----------------------------------------------------------------
 
+    def given(self, refs: Sequence[Ref]) -> Given:
+        """Show given matrices."""
+        shown = [self.matrix(ref) for ref in refs]
+        return Given(tuple((m.operand, tuple(m.grids(self.labels))) for m in shown))
+
     def block_heading(self, block: Section) -> Heading:
         """Begin a block of a stack."""
-        number = self.program.blocks.index(block)
+        number = self.blocks[block.name]
         title = say("section.block", n=number + 1, total=len(self.spec.blocks))
         prose = None
         if self.depth.prose and number:
             keys = self.spec.blocks[number].keys
-            shared = [b.name for b in self.program.blocks[:number]
-                      if self.spec.blocks[self.program.blocks.index(b)].keys == keys]  # fmt: skip
             prose = say("prose.block", x=block.inputs[0].name)
-            if shared:
-                prose += " " + say("prose.block.shared", name=shared[0])
+            if self.spec.blocks[number - 1].keys == keys:
+                first = next(i for i, b in enumerate(self.spec.blocks) if b.keys == keys)
+                name = self.program.blocks[first].name
+                prose += " " + say("prose.block.shared", name=name)
         return Heading(title, block.name, prose, level=1)
 
     def heading(self, section: Section | None, name: str) -> Heading:
@@ -263,14 +278,31 @@ class _Explainer:
         section = self.program.section_of(step.index)
         kind = section.kind if section else ""
         if isinstance(op, Quotient):
-            bad = op.undefined(step.inputs)
-            for at in zip(*bad.nonzero(), strict=True):
-                axes = step.equation.inputs[1].axes
-                batch = int(at[axes.index("batch")]) if "batch" in axes else 0
-                token = self.spec.tokens[batch][int(at[-1])]
-                yield say(f"note.undefined.{kind}", row=int(at[-1]) + 1, token=token)
+            undefined = op.undefined(step.inputs)
+            yield from self.undefined(step.equation.inputs[1], undefined, kind)
             if kind == "softmax" and self.depth.detail != "tables":
-                yield say("note.row_sums.rounded" if self.trace.rounding else "note.row_sums")
+                others = ".others" if undefined.any() else ""
+                rounded = bool(self.trace.rounding)
+                yield say("note.row_sums.rounded" if rounded else f"note.row_sums{others}")
+
+    def undefined(self, divisor: Ref, undefined: Array, kind: str) -> Iterator[str]:
+        """Name the rows that cannot be divided; a head only where not all heads have the row."""
+        axes = divisor.axes[:-1]
+        every = undefined
+        if "head" in axes:
+            head = axes.index("head")
+            every = np.broadcast_to(undefined.all(axis=head, keepdims=True), undefined.shape)
+        said = set()
+        for at in zip(*undefined.nonzero(), strict=True):
+            lead = dict(zip(axes, map(int, at[:-1]), strict=True))
+            token = self.spec.tokens[lead.get("batch", 0)][int(at[-1])]
+            if every[at]:
+                lead.pop("head", None)
+            where = "".join(f", {say('grid.lead', axis=a, n=i + 1)}" for a, i in lead.items())
+            text = say(f"note.undefined.{kind}", row=int(at[-1]) + 1, token=token, where=where)
+            if text not in said:
+                said.add(text)
+                yield text
 
     def worked(self, step: Step, count: int) -> str | None:
         """Say which cells the worked lines are."""
@@ -310,7 +342,9 @@ class _Explainer:
             tree = eq.op.cell(at, eq.inputs)
             left = Call("at", (Name(eq.out.symbol), *(Name(str(i + 1)) for i in at)))
             result = shown.figure(at)
-            if isinstance(eq.op, Quotient) and _no_answer(tree, number):
+            if isinstance(tree, Cell):
+                yield Line(left, "=", None, "=", result, words=say("words.same"))
+            elif isinstance(eq.op, Quotient) and _no_answer(tree, number):
                 yield Line(left, "=", None, "=", result, words=say("words.undefined"))
             else:
                 line = work(left, tree, number, show, result, self.depth.whole)

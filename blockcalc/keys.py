@@ -22,6 +22,7 @@ VARIANCES = ("population", "sample")
 EPS_PLACES = ("inside", "outside")
 LAYOUTS = ("in_out", "out_in")
 QKV_LAYOUTS = ("blocks", "per_head")
+GLU = {"swiglu": "silu", "geglu": "gelu", "reglu": "relu", "glu": "sigmoid"}
 ALIASES = {"swish": "silu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
            "gelu_erf": "gelu", "linear": "identity", "none": "identity"}  # fmt: skip
 
@@ -66,6 +67,13 @@ def _add(c: Checker, value: Any, path: Path) -> Any:
 
 
 def _mask(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    if value == "causal":
+        c.fault(
+            path,
+            say("want.mapping", what=kind_of(value), keys="keep, add"),
+            say("hint.mask_causal"),
+        )
+        return {}
     found = c.mapping(value, path, {"keep": _keep, "add": _add})
     if isinstance(value, dict) and not found and not c.faults:
         c.fault(path, say("mask.empty"))
@@ -105,7 +113,7 @@ def _padding(c: Checker, value: Any, path: Path) -> Any:
     def number(v: Any, at: Path) -> Any:
         if isinstance(v, list):
             return [number(w, (*at, i)) for i, w in enumerate(v)]
-        word = c.words(v, at, ("keep", "pad"), "attn.padding")
+        word = c.words(v, at, ("keep", "pad"), ".".join(map(str, path)), say("hint.padding"))
         return 1 if word == "keep" else 0
 
     return c.array(number(value, path) if isinstance(value, list) else value, path, (1, 2))
@@ -121,8 +129,12 @@ def eps(c: Checker, value: Any, path: Path) -> float | None:
 
 def _norm(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     if isinstance(value, dict):
-        return c.mapping(value, path, _NORM)
-    return {"order": c.words(value, path, ORDERS, "norm")}
+        found = c.mapping(value, path, _NORM)
+        if found.get("kind") == "rms" and found.get("variance") == "sample":
+            c.fault((*path, "variance"), say("norm.rms_variance"))
+        return found
+    hint = say("hint.norm_kind") if value in KINDS else None
+    return {"order": c.words(value, path, ORDERS, "norm", hint)}
 
 
 def _norm_part(c: Checker, value: Any, path: Path) -> dict[str, Any]:
@@ -141,12 +153,20 @@ def _attention(c: Checker, value: Any, path: Path) -> dict[str, Any]:
         for key in found:
             if key != "out":
                 c.fault((*path, key), say("attn.given", key=key))
+    fused = "w_qkv" in found
+    for key in found:
+        if fused and key in ("w_q", "w_k", "w_v", "b_q", "b_k", "b_v"):
+            c.fault((*path, key), say("attn.fused", key=key), key=True)
+        if not fused and key in ("b_qkv", "qkv_layout"):
+            c.fault((*path, key), say("attn.not_fused", key=key), key=True)
     return found
 
 
 def _activation(c: Checker, value: Any, path: Path) -> str | None:
     word = ALIASES.get(value, value) if isinstance(value, str) else value
-    return c.words(word, path, tuple(ACTIVATIONS), "ffn.activation")
+    own = GLU.get(word) if isinstance(word, str) else None
+    hint = say("hint.gated", word=word, activation=own) if own else None
+    return c.words(word, path, tuple(ACTIVATIONS), "ffn.activation", hint)
 
 
 def _ffn(c: Checker, value: Any, path: Path) -> dict[str, Any]:
@@ -216,7 +236,8 @@ def _blocks(c: Checker, value: Any, path: Path) -> list[dict[str, Any]]:
 
 
 def _tokens(c: Checker, value: Any, path: Path) -> Any:
-    if isinstance(value, list) and value and all(isinstance(v, list) for v in value):
+    deep = len(path) > 1
+    if not deep and isinstance(value, list) and value and all(isinstance(v, list) for v in value):
         rows = [_tokens(c, row, (*path, i)) for i, row in enumerate(value)]
         return None if None in rows else tuple(rows)
     if not isinstance(value, list):
@@ -264,7 +285,7 @@ def _expect(c: Checker, value: Any, path: Path) -> dict[str, NDArray[Any]]:
         here = (*path, step)
         rows = numbers.get("value") if isinstance(numbers, dict) else numbers
         filled, blank = _blank_out(rows)
-        if isinstance(rows, list):
+        if isinstance(rows, list) or isinstance(numbers, dict):
             whole = {**numbers, "value": filled} if isinstance(numbers, dict) else filled
             array = c.matrix(whole, here, (1, 2, 3, 4), blocks=True)
         else:

@@ -72,6 +72,11 @@ def norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:
     return NORMS[spec.kind](b, x, spec, index)
 
 
+def _offset(b: Builder, spec: NormSpec) -> bool:
+    """Tell whether 1 is added to a gamma that is there."""
+    return spec.unit_offset and b.has(f"{spec.name}.gamma")
+
+
 def _root(eps: float, outside: bool) -> Callable[[Expr], Expr]:
     """√(v + eps), or √v + eps where eps stands outside; without eps, √v."""
     if not eps:
@@ -89,7 +94,7 @@ def layer_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:
     """
     name, d = spec.name, x.axes[-1]
     with b.section(name, "layer_norm", x, eps=spec.eps, width=x.shape[-1], sample=spec.sample,
-                   outside=spec.outside, unit_offset=spec.unit_offset):  # fmt: skip
+                   outside=spec.outside, unit_offset=_offset(b, spec)):  # fmt: skip
         mean = b.add(f"{name}.mean", f"mu^({index})", Reduce("mean", count=d), x)
         op = Centered.on(lambda a, m: a - m, x, mean)
         centered = b.add(f"{name}.centered", f"D^({index})", op, x, mean)
@@ -107,7 +112,7 @@ def rms_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:
     """
     name, d = spec.name, x.axes[-1]
     with b.section(name, "rms_norm", x, eps=spec.eps, width=x.shape[-1],
-                   outside=spec.outside, unit_offset=spec.unit_offset):  # fmt: skip
+                   outside=spec.outside, unit_offset=_offset(b, spec)):  # fmt: skip
         mean_square = b.add(f"{name}.mean_square", f"q^({index})", Reduce("mean", SQUARE, 0, d), x)
         root = _root(spec.eps, spec.outside)
         rms = elementwise(b, f"{name}.rms", f"rho^({index})", root, mean_square)

@@ -28,6 +28,7 @@ from blockcalc.expr import (
     fill,
     sqrt,
 )
+from blockcalc.titles import say
 
 Array = NDArray[Any]
 Axes = tuple[str, ...]
@@ -47,7 +48,7 @@ class Ref:
 
 def dims(shape: Sequence[int]) -> str:
     """Write a shape: 3×2."""
-    return "×".join(map(str, shape))
+    return "×".join(map(str, shape)) or say("numbers.single")
 
 
 class Op:

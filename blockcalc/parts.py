@@ -20,6 +20,9 @@ PLACES = ("attn.weights", "attn.out", "ffn.act", "ffn.out")
 def parts(c: Checker, top: Mapping[str, Any]) -> dict[str, Any]:
     """Gather the plain parts of the spec from what was read."""
     norm = top.get("norm") or {}
+    x = c.arrays.get("x")
+    if norm.get("variance") == "sample" and x is not None and x.shape[-1] == 1:
+        c.fault(("norm", "variance"), say("norm.one_feature"))
     written = _written_blocks(c, top)
     rates = _rates(c, top, written)
     dropout = top.get("dropout") or {}
@@ -149,7 +152,8 @@ def _rope(
     positions = np.arange(start, start + x.shape[-2], dtype=np.float64)
     c.arrays[f"{keys}attn.rope.freqs"] = np.asarray(freqs, dtype=np.float64).reshape(1, -1)
     c.arrays[f"{keys}attn.rope.positions"] = positions[:, None]
-    return RopeSpec(rope.get("style", "half") != "interleaved", dims, start)
+    known = None if given is not None else theta
+    return RopeSpec(rope.get("style", "half") != "interleaved", dims, start, known)
 
 
 def _ffn(ffn: Mapping[str, Any], out_in: bool, p: float) -> FfnSpec:
@@ -174,7 +178,8 @@ def _rates(
     p, named = own.get("p"), own.get("at")
     rates: dict[str, float] = {}
     if isinstance(p, dict):
-        for place, rate in p.items():
+        # what is said of one block counts more than what is said of all
+        for place, rate in sorted(p.items(), key=lambda pair: pair[0] not in PLACES):
             for one in _meant(c, place, ("dropout", "p", place), there):
                 rates[one] = rate or 0.0
     else:
@@ -190,7 +195,8 @@ def _rates(
         if place not in there:
             c.fault(at, say("dropout.place", place=place, places=", ".join(there)))
         elif not rates.get(place):
-            c.fault(at, say("dropout.no_p", place=place))
+            why = "dropout.not_at" if named and place not in named else "dropout.no_p"
+            c.fault(at, say(why, place=place))
         elif f"dropout.keep.{place}" in c.arrays:
             c.arrays[f"{place}_keep"] = c.arrays.pop(f"dropout.keep.{place}")
             c.paths[f"{place}_keep"] = at
@@ -226,8 +232,9 @@ def _labels(c: Checker, tokens: Any) -> tuple[tuple[str, ...], ...]:
     lists = tokens if tokens and isinstance(tokens[0], tuple) else (tokens,) * batch
     if len(lists) != batch:
         c.fault(("tokens",), say("tokens.batch", has=len(lists), batch=batch))
-    for own in lists:
+    for i, own in enumerate(lists):
         if len(own) != rows:
-            c.fault(("tokens",), say("tokens.count", has=len(own), rows=rows))
+            at: Path = ("tokens", i) if lists is tokens else ("tokens",)
+            c.fault(at, say("tokens.count", has=len(own), rows=rows))
             break
     return lists

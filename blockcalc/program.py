@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -81,8 +82,8 @@ class Program:
         if len(hits) == 1:
             return hits[0]
         if hits:
-            raise LookupFault(Fault(say("step.several", name=name, names=", ".join(hits))))
-        hint = did_you_mean(name, targets) or say("step.list", names=", ".join(self.refs()))
+            raise LookupFault(Fault(say("step.several", name=name, names=listed(hits))))
+        hint = did_you_mean(name, targets) or say("step.list", names=listed(self.refs()))
         raise LookupFault(Fault(say("step.unknown", name=name), hint=hint))
 
     def section_of(self, index: int) -> Section | None:
@@ -95,7 +96,12 @@ class Program:
 
     def block_of(self, index: int) -> Section | None:
         """Give the block of a stack that holds equation number ``index``."""
-        return next((s for s in self.blocks if s.first <= index < s.last), None)
+        at = bisect_right(self._block_starts, index) - 1
+        return self.blocks[at] if at >= 0 and index < self.blocks[at].last else None
+
+    @cached_property
+    def _block_starts(self) -> list[int]:
+        return [block.first for block in self.blocks]
 
     @cached_property
     def _holders(self) -> dict[int, list[Section]]:
@@ -113,6 +119,17 @@ class Program:
             if not tops or section.first >= tops[-1].last:
                 tops.append(section)
         return tops
+
+
+MOST_LISTED = 40
+
+
+def listed(names: Iterable[str]) -> str:
+    """List names for a message, not more than a person would read."""
+    all_names = list(names)
+    text = ", ".join(all_names[:MOST_LISTED])
+    more = len(all_names) - MOST_LISTED
+    return say("step.more", names=text, n=more) if more > 0 else text
 
 
 def did_you_mean(word: str, known: Mapping[str, Any] | list[str]) -> str | None:

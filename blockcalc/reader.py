@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from blockcalc.block import build
+from blockcalc.block import build, written
 from blockcalc.checker import Checker, kind_of
 from blockcalc.decimals import Rounding
 from blockcalc.errors import Fault, InputError, LookupFault, Place, UsageError
@@ -21,8 +21,8 @@ from blockcalc.parts import parts
 from blockcalc.program import Misfit, Missing, Program
 from blockcalc.shapes import check_shapes
 from blockcalc.source import decode, read_text, read_value
-from blockcalc.spec import Spec
-from blockcalc.text import Path, Source, is_index
+from blockcalc.spec import BlockSpec, Spec
+from blockcalc.text import MAX_DEPTH, Path, Source, is_index
 from blockcalc.titles import say
 from blockcalc.yaml_text import plain_scalar
 
@@ -127,14 +127,16 @@ def parse_round(text: str) -> Rounding:
     return Rounding(kind, int(found[1]))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, depth: int = 0) -> Any:
     """Turn a dict from Python into the plain data that a file gives."""
+    if depth > MAX_DEPTH:
+        raise InputError(Fault(say("file.deep", limit=MAX_DEPTH)))
     if isinstance(value, Mapping):
-        return {str(key): _plain(v) for key, v in value.items()}
+        return {str(key): _plain(v, depth + 1) for key, v in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
+        return [_plain(v, depth + 1) for v in value]
     return value
 
 
@@ -142,10 +144,10 @@ def _set(source: Source, key: str, text: str) -> None:
     """Set one key over those of the file."""
     origin = Place(f"--set {key}={text}")
     path: Path = tuple(int(p) if is_index(p) else p for p in key.split("."))
-    if path[0] == "expect" and len(path) > 1:
-        path = ("expect", key.partition(".")[2])
-    if path[:2] in (("dropout", "p"), ("dropout", "keep")) and len(path) > 2:
-        path = (*path[:2], key.split(".", 2)[2])
+    for holder_path in (("expect",), ("dropout", "p"), ("dropout", "keep")):
+        n = len(holder_path)
+        if path[:n] == holder_path and len(path) > n:
+            path = (*holder_path, *_name_and_indices(key.split(".")[n:]))
     if not isinstance(source.data, dict):
         return
     holder: Any = source.data
@@ -159,11 +161,20 @@ def _set(source: Source, key: str, text: str) -> None:
             break
         below = holder[where] if inside else holder.get(where)
         if not isinstance(below, dict | list):
-            below = {"order": below} if part == "norm" and isinstance(below, str) else {}
+            short = {"norm": "order", "dropout": "p"}.get(str(part)) if depth == 0 else None
+            below = {} if short is None or below is None else {short: below}
             holder[where] = below
             source.overrides[path[: depth + 1]] = origin
         holder = below
     source.overrides[path] = origin
+
+
+def _name_and_indices(words: list[str]) -> Path:
+    """Split ``attn.q.0.1`` into the name of a step and places in its matrix."""
+    end = len(words)
+    while end > 1 and is_index(words[end - 1]):
+        end -= 1
+    return (".".join(words[:end]), *(int(word) for word in words[end:]))
 
 
 def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
@@ -176,18 +187,53 @@ def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
     if "x" not in top:
         c.fault((), say("key.required", key="x"), say("key.required.x"))
     c.give_up()
+    before = len(c.faults)
     check_shapes(c, c.arrays, found["blocks"], found["stop"])
+    _blame_layout(c, found, before)
     for block in found["blocks"]:
         for key in (f"{block.keys}attn.mask.keep", f"{block.keys}attn.mask.add"):
             array = c.arrays.get(key)
             if array is not None and array.ndim == 4 and array.shape[1] == 1:
                 c.arrays[key] = array[:, 0]
     c.give_up()
-    spec = Spec(arrays=c.arrays, source=c.source, **found)
+    spec = _resolved(c, Spec(arrays=c.arrays, source=c.source, **found))
     for order in orders or (spec.order,):
         _check_steps(c, spec.with_order(order), top)
         c.give_up()
     return spec.with_order(orders[0]) if orders else spec
+
+
+def _resolved(c: Checker, spec: Spec) -> Spec:
+    """Give ``stop`` the whole name of the step that it means."""
+    if spec.stop is None:
+        return spec
+    program = written(spec)
+    names = [name for name in (*program.refs(), *program.aliases) if name.endswith(f".{spec.stop}")]
+    if spec.stop in program.refs() or spec.stop in program.aliases or not names:
+        return spec
+    _check_step(c, program, ("stop",), spec.stop)
+    c.give_up()
+    return replace(spec, stop=program.find(spec.stop))
+
+
+def _blame_layout(c: Checker, found: Mapping[str, Any], before: int) -> None:
+    """Where the other weight layout would fit, say that instead of every mismatch."""
+    if len(c.faults) - before < 2:
+        return
+    other = [_turned(block) for block in found["blocks"]]
+    silent = Checker(c.source)
+    check_shapes(silent, c.arrays, other, found["stop"])
+    if not silent.faults:
+        first = c.faults[before]
+        layout = "out_in" if other[0].attention.out_in else "in_out"
+        hint = say("shape.layout", layout=layout)
+        c.faults[before:] = [replace(first, hint=hint)]
+
+
+def _turned(block: BlockSpec) -> BlockSpec:
+    """Give a block with the other weight layout."""
+    attention = replace(block.attention, out_in=not block.attention.out_in)
+    return replace(block, attention=attention)
 
 
 def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
@@ -201,6 +247,8 @@ def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
         else:
             c.fault(error.key, fault.message, fault.hint)
         return
+    if spec.stop is None:
+        _check_unused(c, spec, program)
     for key, numbers in spec.expect.items():
         whole = _whole(spec, program)
         if _check_step(c, whole, ("expect", key), key):
@@ -214,12 +262,22 @@ def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
             c.fault(("stop",), say("stop.input", name=spec.stop))
 
 
+def _check_unused(c: Checker, spec: Spec, program: Program) -> None:
+    """Note what is given and takes no part, so that nothing is left out in silence.
+
+    A second norm may stand where there is no FFN; the head says so.
+    """
+    used = {ref.name for ref in program.inputs}
+    spare = tuple(f"{block.keys}norm2." for block in spec.blocks if block.ffn is None)
+    for key in spec.arrays:
+        kept = (spec.evaluation and key.endswith("_keep")) or key.startswith(spare)
+        if key not in used and not kept:
+            c.fault(key, say("key.unused", key=key))
+
+
 def _whole(spec: Spec, program: Program) -> Program:
     """Give the program without its stop, as far as there are weights for it."""
-    try:
-        return build(replace(spec, stop=None)) if spec.stop else program
-    except (Missing, Misfit):
-        return program
+    return written(spec) if spec.stop else program
 
 
 def _check_step(c: Checker, program: Program, path: Path, name: str) -> bool:

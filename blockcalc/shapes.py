@@ -63,9 +63,15 @@ class Chain:
                    because=size.because)  # fmt: skip
         if any(self.faults.has_commas(m) for m in (name, size.name)):
             hint = say("hint.decimal_comma")
-        elif hint is None and array.ndim == 2 and array.shape[::-1][axis] == size.n:
+        elif hint is None and array.ndim == 2 and self.turned(array, axis, size):
             hint = say("shape.transposed", name=name)
         self.faults.fault(name, both, hint)
+
+    def turned(self, array: NDArray[Any], axis: int, size: Size) -> bool:
+        """Tell whether a weight would fit if its rows were its columns, and does not fit as it is."""
+        into, out = self.axes
+        right_way = axis == out and array.shape[into] == self.arrays["x"].shape[-1]
+        return bool(array.shape[::-1][axis] == size.n and not right_way)
 
 
 def unit(rank: int, axis: int, n: int) -> str:
@@ -84,8 +90,13 @@ def check_shapes(
 
     What a layer gives need not fit the residual where ``stop`` ends within the layer.
     """
-    for block in {block.keys: block for block in blocks}.values():
-        chain = Chain(faults, arrays, block.attention.out_in, stop or "")
+    first_runs: dict[str, BlockSpec] = {}
+    for block in blocks:
+        first_runs.setdefault(block.keys, block)
+    for block in first_runs.values():
+        inside = (stop or "").startswith(block.steps)
+        own = block.keys + (stop or "")[len(block.steps) :] if inside else ""
+        chain = Chain(faults, arrays, block.attention.out_in, own)
         _block(chain, block, block.keys)
     _norm(chain, "final_norm", chain.size("x", -1, "d_model"))
 
@@ -116,7 +127,8 @@ def _times(size: Size | None, count: int, of: int) -> Size | None:
     if size is None or size.n % of:
         return None
     n = size.n // of * count
-    words = say("shape.shared", because=size.because, count=count, of=of, n=n)
+    few = say("heads.one") if count == 1 else say("heads.many", n=count)
+    words = say("shape.shared", because=size.because, count=few, of=of, n=n)
     return replace(size, n=n, because=words) if count != of else size
 
 
@@ -128,12 +140,14 @@ def _attention(chain: Chain, spec: AttentionSpec, keys: str, d_model: Size | Non
     _fused(chain, spec, name)
     for part in "qkv":
         chain.fits(f"{name}.w_{part}", into, d_model)
-        symbol = "d_v" if part == "v" else "d_head"
+        symbol = f"d_{part}" if heads > 1 or part == "v" else "d_head"
         chain.fits(f"{name}.b_{part}", -1, chain.size(f"{name}.w_{part}", out, symbol))
     chain.fits(f"{name}.w_qkv", into, d_model)
     chain.fits(f"{name}.b_qkv", -1, chain.size(f"{name}.w_qkv", out, "d_qkv"))
-    chain.fits(f"{name}.w_k", out, _times(chain.size(f"{name}.w_q", out, "d_head"), few, heads))
+    symbol = "d_q" if heads > 1 else "d_head"
+    chain.fits(f"{name}.w_k", out, _times(chain.size(f"{name}.w_q", out, symbol), few, heads))
     joined = _times(chain.size(f"{name}.w_v", out, "d_v"), heads, few)
+    joined = joined or _times(chain.size(f"{name}.w_qkv", out, "d_qkv"), heads, heads + 2 * few)
     chain.fits(f"{name}.w_o", into, joined)
     _gives(chain, name, "o", d_model)
     _same(chain, f"{name}.out", chain.arrays["x"].shape)

@@ -20,7 +20,7 @@ from blockcalc.titles import say
 MOST_SHOWN = 32
 KEPT_AT_END = 8
 
-Labels = Callable[[str, int, int], Sequence[str]]
+Labels = Callable[[str, int, int | None], Sequence[str]]
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Shown:
             return (*lead, i, j)
 
         named = dict(zip(self.ref.axes, lead, strict=False))
-        batch = named.get("batch", 0)
+        batch = named.get("batch", None if "batch" in axes else 0)
         row_labels = labels(axes[0], shape[0], batch)
         column_labels = labels(axes[1], shape[1], batch)
         where = [say("grid.lead", axis=axis, n=i + 1) for axis, i in named.items()]

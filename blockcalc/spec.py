@@ -32,11 +32,15 @@ class NormSpec:
 
 @dataclass(frozen=True)
 class RopeSpec:
-    """Rotary positions: ``dims`` columns of each head are turned, in halves or as neighbours."""
+    """Rotary positions: ``dims`` columns of each head are turned, in halves or as neighbours.
+
+    ``theta`` is None where the angles are given.
+    """
 
     half: bool
     dims: int
     start: int = 0
+    theta: float | None = None
 
 
 @dataclass(frozen=True)

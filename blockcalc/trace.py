@@ -66,12 +66,12 @@ def steps(
             value = np.asarray(eq.op.forward(inputs), dtype=dtype)
         if rounding is not None:
             value = rounding(value)
-        _require_finite(eq, inputs, value)
+        _require_finite(eq, inputs, value, rounding is not None)
         values[eq.out.name] = value
         yield Step(index, eq, inputs, value)
 
 
-def _require_finite(eq: Equation, inputs: tuple[Array, ...], value: Array) -> None:
+def _require_finite(eq: Equation, inputs: tuple[Array, ...], value: Array, rounded: bool) -> None:
     """Refuse a result that the numbers cannot hold."""
     bad = ~np.isfinite(value)
     if eq.op.blocks:
@@ -79,6 +79,6 @@ def _require_finite(eq: Equation, inputs: tuple[Array, ...], value: Array) -> No
     if bad.any():
         at = "".join(f"[{i}]" for i in np.argwhere(bad)[0])
         zero = isinstance(eq.op, Quotient) and bool(eq.op.undefined(inputs).any())
-        key = "run.zero" if zero else "run.overflow"
+        key = ("run.zero" if rounded else "run.tiny") if zero else "run.overflow"
         text = say(key, step=f"{eq.out.name}{at}", dtype=value.dtype.name)
         raise InputError(Fault(text, hint=say(f"{key}.hint")))

@@ -162,10 +162,10 @@ class Drawer:
 
     def block(self, t: int, d: int, batch: int | None) -> dict[str, Any]:
         """Draw one block."""
-        found = {"attn": self.attention(t, d, batch)}
+        found = {"attn": self.attention(t, d, batch), "norm1": self.norm_part(d)}
         if self.one(0, 1, 1):
-            found["ffn"] = self.ffn(d)
-        return found | {name: self.norm_part(d) for name in ("norm1", "norm2")}
+            found |= {"ffn": self.ffn(d), "norm2": self.norm_part(d)}
+        return found
 
 
 @st.composite
@@ -177,7 +177,7 @@ def random_data(draw: st.DrawFn) -> dict[str, Any]:
     shape = (t, d) if batch is None else (batch, t, d)
     norm = {"order": drawer.one("pre", "post"), "kind": drawer.one("layer", "layer", "rms"),
             "unit_offset": drawer.yes(), "eps_place": drawer.one("inside", "outside")}  # fmt: skip
-    if d > 1:
+    if d > 1 and norm["kind"] == "layer":
         norm["variance"] = drawer.one("population", "sample")
     data = {"x": matrix(drawer.rng, *shape, scale=drawer.scale), "norm": norm,
             "weight_layout": "out_in" if drawer.out_in else "in_out"}  # fmt: skip

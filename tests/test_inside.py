@@ -54,10 +54,11 @@ def test_steps_are_chosen_by_name_alias_end_and_pattern() -> None:
     assert chosen_steps(program, ["scores"]) == {"attn.scores"}
     assert chosen_steps(program, ["norm?.mean"]) == {"norm1.mean", "norm2.mean"}
     assert chosen_steps(program, ["attn.out", "ffn"]) == {"attn.z", "ffn.out"}
+    assert chosen_steps(program, ["x"]) == {"x"}
     for pattern, said in (
         ("mean", "could be several"),
         ("norm7.*", "no step is named"),
-        ("x", "no step is named"),
+        ("y", "there is no step 'y'"),
     ):
         with pytest.raises(UsageError, match=said):
             chosen_steps(program, [pattern])

@@ -84,6 +84,9 @@ def test_a_repeated_block_shares_its_weights() -> None:
     assert [s.name for s in a.program.blocks] == ["blocks.0.0", "blocks.0.1", "blocks.0.2", "blocks.1"]  # fmt: skip
     assert sum(ref.name.startswith("blocks.0.") for ref in a.program.inputs) == 9
     assert np.array_equal(a["blocks.0.2.attn.q"], b["blocks.2.attn.q"])
+    assert a.program.find("blocks.0") == a.program.find("blocks.0.2")
+    stopped = work({**repeated, "stop": "blocks.0"})
+    assert list(stopped)[-1] == a.program.find("blocks.0.2")
 
 
 def test_every_block_has_its_heading_and_says_what_it_takes() -> None:

@@ -248,12 +248,12 @@ class _Writer:
                 for part in _row_blocks(block):
                     yield from self.block(part)
             for sentence in gap_sentences(grid):
-                yield rf"\emph{{{escape(sentence)}}}\par"
+                yield rf"\par\emph{{{escape(sentence)}}}\par"
 
     def block(self, grid: Grid) -> Iterator[str]:
         """Write one block as an array."""
         if grid.caption:
-            yield rf"{{\small {escape(grid.caption)}\par\nopagebreak}}"
+            yield rf"\par{{\small {escape(grid.caption)}\par\nopagebreak}}"
         gap = grid.column_gap[0] if grid.column_gap else None
         columns = "r" * (len(grid.column_labels) + (gap is not None))
         labels = [_label(text) for text in grid.row_labels]

@@ -26,14 +26,9 @@ def column_blocks(grid: Grid, widths: Sequence[int], room: int) -> Iterator[Grid
     room : int
         What there is beside the row labels; one column is given even if it does not fit.
     """
-    total = len(widths)
     start = 0
-    while start < total:
-        end, used = start + 1, widths[start]
-        while end < total and used + widths[end] <= room:
-            used += widths[end]
-            end += 1
-        if (start, end) == (0, total):
+    for end in _ends(widths, room):
+        if (start, end) == (0, len(widths)):
             yield grid
             return
         caption = say("grid.columns", first=grid.column_labels[start],
@@ -50,6 +45,20 @@ def column_blocks(grid: Grid, widths: Sequence[int], room: int) -> Iterator[Grid
             column_gap=gap,
         )
         start = end
+
+
+def _ends(widths: Sequence[int], room: int) -> list[int]:
+    """Find after which columns a table breaks: as few blocks as can be, of like size where they fit."""
+    ends, used = [], 0
+    for i, width in enumerate(widths):
+        if used and used + width > room:
+            ends.append(i)
+            used = 0
+        used += width
+    ends.append(len(widths))
+    even = [len(widths) * (n + 1) // len(ends) for n in range(len(ends))]
+    fits = all(sum(widths[a:b]) <= room for a, b in zip([0, *even], even, strict=False))
+    return even if fits else ends
 
 
 def _total(grid: Grid) -> int:
