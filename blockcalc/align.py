@@ -47,10 +47,9 @@ def _align(a: list[Where], b: list[Where], level: int) -> Iterator[Pair]:
     for i, j in common(names[0], names[1]):
         if i is not None and j is not None:
             yield from _align(sides[0][i], sides[1][j], level + 1)
-        elif i is not None:
-            yield from ((index, None) for _, index in sides[0][i])
-        elif j is not None:
-            yield from ((None, index) for _, index in sides[1][j])
+        else:
+            yield from ((index, None) for _, index in ([] if i is None else sides[0][i]))
+            yield from ((None, index) for _, index in ([] if j is None else sides[1][j]))
 
 
 def common(a: Sequence[str], b: Sequence[str]) -> list[Pair]:

@@ -30,6 +30,8 @@ class Checker:
         self.faults: list[Fault] = []
         self.arrays: dict[str, NDArray[Any]] = {}
         self.paths: dict[str, Path] = {}
+        self.origins: dict[str, str] = {}
+        self.numbers = 0  # how many the matrices of files and rules have
         self.flags = self.blocks = False
 
     def fault(
@@ -132,40 +134,6 @@ class Checker:
             return value
         self.fault(path, say("want.text", what=kind_of(value)), say("want.text.hint"))
         return None
-
-    def matrix(
-        self,
-        value: Any,
-        path: Path,
-        ranks: tuple[int, ...],
-        flags: bool = False,
-        blocks: bool = False,
-    ) -> NDArray[Any] | None:
-        """Read a matrix: rows, or ``{value: rows, transpose: true}`` for rows that are columns.
-
-        ``flags`` takes true and false for 1 and 0; ``blocks`` takes minus infinity.
-        """
-        transpose, at = False, path
-        if isinstance(value, dict):
-            known = ("value", "transpose")
-            for key in value:
-                if key not in known:
-                    hint = did_you_mean(key, list(known)) or say("key.known", keys=", ".join(known))
-                    self.fault((*path, key), say("key.unknown", key=key), hint, key=True)
-                    return None
-            flag = value.get("transpose", False)
-            if not isinstance(flag, bool):
-                self.fault((*path, "transpose"), say("want.flag", got=quoted(flag)))
-            transpose, value, at = flag is True, value.get("value"), (*path, "value")
-        self.flags, self.blocks = flags, blocks
-        array = self.array(value, at, ranks, path)
-        self.flags = self.blocks = False
-        if array is not None and flags and not set(np.unique(array)) <= {0.0, 1.0}:
-            self.fault(path, say("mask.keep"))
-        if array is not None and transpose and array.ndim > 1:
-            array = np.ascontiguousarray(array.swapaxes(-1, -2))
-            self.arrays[".".join(map(str, path))] = array
-        return array
 
     def array(
         self, value: Any, path: Path, ranks: tuple[int, ...], key: Path | None = None

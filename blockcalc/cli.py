@@ -58,6 +58,13 @@ class Color(StrEnum):
     never = "never"
 
 
+class ErrorFormat(StrEnum):
+    """The words of ``--error-format``."""
+
+    text = "text"
+    json = "json"
+
+
 FileArg = Annotated[str | None, typer.Argument(metavar="[FILE]", help=say("help.file"))]
 NormOpt = Annotated[Order | None, typer.Option("--norm", help=say("help.norm"))]
 EpsOpt = Annotated[str | None, typer.Option("--eps", metavar="NUMBER", help=say("help.eps"))]
@@ -74,6 +81,7 @@ AllOpt = Annotated[bool, typer.Option("--all", help=say("help.all"))]
 NoProseOpt = Annotated[bool, typer.Option("--no-prose", help=say("help.no_prose"))]
 ColorOpt = Annotated[Color, typer.Option("--color", help=say("help.color"))]
 NoColorOpt = Annotated[bool, typer.Option("--no-color", help=say("help.no_color"))]
+ErrorOpt = Annotated[ErrorFormat, typer.Option("--error-format", help=say("help.error_format"))]
 DebugOpt = Annotated[bool, typer.Option("--debug", help=say("help.debug"))]
 
 
@@ -147,6 +155,7 @@ def run(
     no_prose: NoProseOpt = False,
     color: ColorOpt = Color.auto,
     no_color: NoColorOpt = False,
+    error_format: ErrorOpt = ErrorFormat.text,
     debug: DebugOpt = False,
 ) -> None:
     """Show every step in the terminal."""
@@ -179,6 +188,7 @@ def compare(
     whole: AllOpt = False,
     color: ColorOpt = Color.auto,
     no_color: NoColorOpt = False,
+    error_format: ErrorOpt = ErrorFormat.text,
     debug: DebugOpt = False,
 ) -> None:
     """Show two runs side by side in the terminal."""
@@ -221,6 +231,7 @@ def export(
     digits: DigitsOpt = 4,
     whole: AllOpt = False,
     no_prose: NoProseOpt = False,
+    error_format: ErrorOpt = ErrorFormat.text,
     debug: DebugOpt = False,
 ) -> None:
     """Write every step in another format."""
@@ -268,6 +279,37 @@ def samples(
         _note(say("cli.wrote", path=written))
 
 
+@app.command(help=say("help.weights"), cls=Command)
+def weights(
+    file: Annotated[str, typer.Argument(metavar="FILE", help=say("help.weights.file"))],
+    error_format: ErrorOpt = ErrorFormat.text,
+    debug: DebugOpt = False,
+) -> None:
+    """List the tensors of a weight file."""
+    from pathlib import Path
+
+    from blockcalc.notation import clean
+    from blockcalc.ops import dims
+    from blockcalc.weights import tensors
+
+    found = [(clean(t.name or "(the matrix)"), dims(t.shape), t.dtype) for t in tensors(Path(file))]
+    widths = [max((len(row[i]) for row in found), default=0) for i in range(2)]
+    for name, shape, dtype in found:
+        typer.echo(
+            _encodable(f"{name:{widths[0]}}  {shape:>{widths[1]}}  {dtype}", sys.stdout.encoding)
+        )
+
+
+@app.command(help=say("help.schema"), cls=Command)
+def schema(debug: DebugOpt = False) -> None:
+    """Print the JSON Schema of the input file."""
+    import json
+
+    from blockcalc.schema import schema as made
+
+    typer.echo(json.dumps(made(), indent=1))
+
+
 @app.command("format", help=say("help.format"), cls=Command)
 def format_(debug: DebugOpt = False) -> None:
     """Show the page about the input file."""
@@ -294,6 +336,12 @@ def _encodable(text: str, encoding: str | None) -> str:
     return plain_signs(text, encoding or "utf-8")
 
 
+def _errors_as_json(args: list[str]) -> bool:
+    """Tell whether errors are for a program; asked where the command line may be at fault itself."""
+    pairs = zip(args, [*args[1:], ""], strict=True)
+    return any(f"{a}={b}" == "--error-format=json" or a == "--error-format=json" for a, b in pairs)
+
+
 def main() -> None:
     """Run the command line; the only place where an exception becomes an exit code."""
     gc.disable()  # a short process has no garbage worth a tenth of its time
@@ -310,9 +358,9 @@ def main() -> None:
         quiet()
         sys.exit(3)
     except BlockcalcError as error:
-        from blockcalc.views.report import report
+        from blockcalc.views.report import as_json, report
 
-        _note(report(error))
+        _note(as_json(error) if _errors_as_json(sys.argv[1:]) else report(error))
         if "--debug" in sys.argv:
             raise
         sys.exit(error.exit_code)

@@ -27,6 +27,9 @@ def head(spec: Spec, trace: Trace) -> Head:
         (say("fact.flow"), tuple(flows(program))),
         (say("fact.conventions"), tuple(conventions(spec, program))),
     ]
+    if spec.origins:
+        lines = tuple(f"{name}: {origin}" for name, origin in spec.origins.items())
+        facts.append((say("fact.origins"), lines))
     facts += [(say("fact.rounding"), (text,)) for text in rounding(trace)]
     norms = [s for s in program.sections if s.kind == "layer_norm"]
     two = any(s.settings["width"] == 2 for s in norms)

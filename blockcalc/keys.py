@@ -7,13 +7,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blockcalc.checker import Checker, Reader, is_text, kind_of, quoted
+from blockcalc.checker import Checker, is_text, kind_of, quoted
 from blockcalc.decimals import Rounding
+from blockcalc.kinds import (
+    TEXT,
+    Kind,
+    Schema,
+    bias,
+    count,
+    either,
+    flag,
+    kind,
+    lists,
+    pattern,
+    ref,
+    section,
+    text,
+    tokens_by_features,
+    vector,
+    weight,
+    whole,
+    word,
+)
+from blockcalc.matrices import matrix
 from blockcalc.ops import ACTIVATIONS
 from blockcalc.text import Path
 from blockcalc.titles import say
 
 MOST_BLOCKS = 1000
+RATE: Schema = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
 GATED = ("gate", "up", "down")
 ORDERS = ("post", "pre")
 SOFTMAX = ("plain", "shifted")
@@ -27,45 +49,7 @@ ALIASES = {"swish": "silu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_
            "gelu_erf": "gelu", "linear": "identity", "none": "identity"}  # fmt: skip
 
 
-def _word(known: tuple[str, ...]) -> Reader:
-    """Make the reader of one of a few words."""
-    return lambda c, value, path: c.words(value, path, known, ".".join(map(str, path)))
-
-
-def _flag(c: Checker, value: Any, path: Path) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    c.fault(path, say("want.flag", got=quoted(value)))
-    return None
-
-
-def _count(c: Checker, value: Any, path: Path) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**6:
-        return value
-    c.fault(path, say("want.count", got=quoted(value)))
-    return None
-
-
-def _vector(c: Checker, value: Any, path: Path) -> Any:
-    return c.array(value, path, (1,))
-
-
-def _matrix(c: Checker, value: Any, path: Path) -> Any:
-    return c.matrix(value, path, (2,))
-
-
-def _input(c: Checker, value: Any, path: Path) -> Any:
-    return c.matrix(value, path, (2, 3))
-
-
-def _keep(c: Checker, value: Any, path: Path) -> Any:
-    return c.matrix(value, path, (2, 3, 4), flags=True)
-
-
-def _add(c: Checker, value: Any, path: Path) -> Any:
-    return c.matrix(value, path, (2, 3, 4), blocks=True)
-
-
+@kind(lambda: section(_MASK, "attn.mask."))
 def _mask(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     if value == "causal":
         c.fault(
@@ -74,12 +58,13 @@ def _mask(c: Checker, value: Any, path: Path) -> dict[str, Any]:
             say("hint.mask_causal"),
         )
         return {}
-    found = c.mapping(value, path, {"keep": _keep, "add": _add})
+    found = c.mapping(value, path, _MASK)
     if isinstance(value, dict) and not found and not c.faults:
         c.fault(path, say("mask.empty"))
     return found
 
 
+@kind(lambda: section(_ROPE, "attn.rope."))
 def _rope(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     found = c.mapping(value, path, _ROPE)
     if "theta" in found and "freqs" in found:
@@ -87,18 +72,7 @@ def _rope(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     return found
 
 
-def _whole(most: int) -> Reader:
-    """Make the reader of a whole number from 0 to ``most``."""
-
-    def read(c: Checker, value: Any, path: Path) -> int | None:
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most:
-            return value
-        c.fault(path, say("want.whole", most=most, got=quoted(value)))
-        return None
-
-    return read
-
-
+@kind(ref("size"))
 def _theta(c: Checker, value: Any, path: Path) -> float | None:
     number = c.number(value, path)
     if number is not None and number <= 0:
@@ -107,6 +81,7 @@ def _theta(c: Checker, value: Any, path: Path) -> float | None:
     return number
 
 
+@kind(either(*lists({"enum": ["keep", "pad"]}, (1, 2))))
 def _padding(c: Checker, value: Any, path: Path) -> Any:
     """Read the words keep and pad as 1 and 0."""
 
@@ -119,6 +94,7 @@ def _padding(c: Checker, value: Any, path: Path) -> Any:
     return c.array(number(value, path) if isinstance(value, list) else value, path, (1, 2))
 
 
+@kind(ref("size"))
 def eps(c: Checker, value: Any, path: Path) -> float | None:
     """Read an eps: a number that is not negative."""
     number = c.number(value, path)
@@ -127,6 +103,7 @@ def eps(c: Checker, value: Any, path: Path) -> float | None:
     return number
 
 
+@kind(lambda: either({"enum": list(ORDERS)}, section(_NORM, "norm.")))
 def _norm(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     if isinstance(value, dict):
         found = c.mapping(value, path, _NORM)
@@ -137,16 +114,19 @@ def _norm(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     return {"order": c.words(value, path, ORDERS, "norm", hint)}
 
 
+@kind(lambda: section(_NORM_PART, "norm1."))
 def _norm_part(c: Checker, value: Any, path: Path) -> dict[str, Any]:
-    return c.mapping(value, path, {"gamma": _vector, "beta": _vector, "eps": eps})
+    return c.mapping(value, path, _NORM_PART)
 
 
+@kind(either(ref("number"), {"const": "none"}))
 def _scale(c: Checker, value: Any, path: Path) -> float | str | None:
     if value == "none":
         return "none"
     return c.number(value, path)
 
 
+@kind(lambda: section(_ATTENTION, "attn."))
 def _attention(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     found = c.mapping(value, path, _ATTENTION)
     if "out" in found:
@@ -162,6 +142,7 @@ def _attention(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     return found
 
 
+@kind({"enum": [*ACTIVATIONS, *ALIASES]})
 def _activation(c: Checker, value: Any, path: Path) -> str | None:
     word = ALIASES.get(value, value) if isinstance(value, str) else value
     own = GLU.get(word) if isinstance(word, str) else None
@@ -169,6 +150,7 @@ def _activation(c: Checker, value: Any, path: Path) -> str | None:
     return c.words(word, path, tuple(ACTIVATIONS), "ffn.activation", hint)
 
 
+@kind(lambda: section(_FFN, "ffn."))
 def _ffn(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     found = c.mapping(value, path, _FFN)
     gated = [key for key in found if key.removeprefix("w_").removeprefix("b_") in GATED]
@@ -178,6 +160,7 @@ def _ffn(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     return found
 
 
+@kind(RATE)
 def _rate(c: Checker, value: Any, path: Path) -> float | None:
     """Read the probability that a number is dropped."""
     p = c.number(value, path)
@@ -187,12 +170,14 @@ def _rate(c: Checker, value: Any, path: Path) -> float | None:
     return p
 
 
+@kind(either(RATE, {"type": "object", "additionalProperties": RATE}))
 def _rates(c: Checker, value: Any, path: Path) -> Any:
     if not isinstance(value, dict):
         return _rate(c, value, path)
     return {place: _rate(c, p, (*path, place)) for place, p in value.items()}
 
 
+@kind({"type": "array", "items": TEXT, "minItems": 1})
 def _places(c: Checker, value: Any, path: Path) -> dict[str, Path]:
     """Read a list of places, each with where it stands."""
     if not isinstance(value, list) or not value:
@@ -207,13 +192,15 @@ def _places(c: Checker, value: Any, path: Path) -> dict[str, Path]:
     return found
 
 
+@kind({"type": "object", "additionalProperties": ref("pattern")})
 def _keeps(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         c.fault(path, say("dropout.keep", what=kind_of(value)))
         return {}
-    return {place: _keep(c, keep, (*path, place)) for place, keep in value.items()}
+    return {place: pattern(c, keep, (*path, place)) for place, keep in value.items()}
 
 
+@kind(lambda: either(RATE, section(_DROPOUT, "dropout.")))
 def _dropout(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         return {"p": _rate(c, value, path)}
@@ -224,6 +211,7 @@ def _dropout(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     return found
 
 
+@kind(lambda: {"type": "array", "items": section(_BLOCK, ""), "minItems": 1})
 def _blocks(c: Checker, value: Any, path: Path) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not value:
         c.fault(path, say("blocks.list", what=kind_of(value)))
@@ -235,6 +223,7 @@ def _blocks(c: Checker, value: Any, path: Path) -> list[dict[str, Any]]:
     return found
 
 
+@kind(either(*lists({"type": ["string", "integer"]}, (1, 2))))
 def _tokens(c: Checker, value: Any, path: Path) -> Any:
     deep = len(path) > 1
     if not deep and isinstance(value, list) and value and all(isinstance(v, list) for v in value):
@@ -255,17 +244,19 @@ def _tokens(c: Checker, value: Any, path: Path) -> Any:
     return tuple(labels) if len(c.faults) == before else None
 
 
+@kind(lambda: {**section(_ROUND, "round."), "minProperties": 1, "maxProperties": 1})
 def _round(c: Checker, value: Any, path: Path) -> Rounding | None:
-    found = c.mapping(value, path, {"decimals": _digits, "significant": _digits})
+    found = c.mapping(value, path, _ROUND)
     if isinstance(value, dict) and len(found) != 1:
         c.fault(path, say("round.one"))
         return None
-    for kind, digits in found.items():
+    for unit, digits in found.items():
         if digits is not None:
-            return Rounding(kind, digits)
+            return Rounding(unit, digits)
     return None
 
 
+@kind({"type": "integer", "minimum": 0, "maximum": 15})
 def _digits(c: Checker, value: Any, path: Path) -> int | None:
     low = 1 if path[-1] == "significant" else 0
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= 15:
@@ -274,6 +265,7 @@ def _digits(c: Checker, value: Any, path: Path) -> int | None:
     return None
 
 
+@kind({"type": "object", "additionalProperties": either(ref("answer"), ref("number"))})
 def _expect(c: Checker, value: Any, path: Path) -> dict[str, NDArray[Any]]:
     """Read a person's numbers: null or ? where not judged."""
     if not isinstance(value, dict):
@@ -283,17 +275,19 @@ def _expect(c: Checker, value: Any, path: Path) -> dict[str, NDArray[Any]]:
     found = {}
     for step, numbers in value.items():
         here = (*path, step)
-        rows = numbers.get("value") if isinstance(numbers, dict) else numbers
-        filled, blank = _blank_out(rows)
-        if isinstance(rows, list) or isinstance(numbers, dict):
-            whole = {**numbers, "value": filled} if isinstance(numbers, dict) else filled
-            array = c.matrix(whole, here, (1, 2, 3, 4), blocks=True)
+        mapping = isinstance(numbers, dict)
+        rows = numbers.get("value") if mapping else numbers
+        written = not mapping or isinstance(rows, list)
+        filled, blank = _blank_out(rows) if written else (None, False)
+        if isinstance(rows, list) or mapping:
+            whole = {**numbers, "value": filled} if mapping and written else numbers
+            array = matrix(c, whole if mapping else filled, here, (1, 2, 3, 4), blocks=True)
         else:
             number = c.number(numbers, here)
             array = None if number is None else np.array(number)
         if array is not None:
             unknown = np.array(blank, dtype=bool)
-            if isinstance(numbers, dict) and numbers.get("transpose") and unknown.ndim > 1:
+            if mapping and numbers.get("transpose") and unknown.ndim > 1:
                 unknown = unknown.swapaxes(-1, -2)
             found[step] = np.where(unknown, np.nan, array)
     c.arrays = held
@@ -308,13 +302,13 @@ def _blank_out(value: Any) -> tuple[Any, Any]:
     return (0 if blank else value), blank
 
 
-_BLOCK: dict[str, Reader] = {}  # filled below: a block has some of the keys of a file
-TOP: dict[str, Reader] = {
-    "title": Checker.text,
-    "notes": Checker.text,
+_BLOCK: dict[str, Kind] = {}  # filled below: a block has some of the keys of a file
+TOP: dict[str, Kind] = {
+    "title": text,
+    "notes": text,
     "tokens": _tokens,
-    "x": _input,
-    "weight_layout": _word(LAYOUTS),
+    "x": tokens_by_features,
+    "weight_layout": word(*LAYOUTS),
     "norm": _norm,
     "norm1": _norm_part,
     "norm2": _norm_part,
@@ -323,49 +317,52 @@ TOP: dict[str, Reader] = {
     "ffn": _ffn,
     "blocks": _blocks,
     "dropout": _dropout,
-    "stop": Checker.text,
+    "stop": text,
     "round": _round,
     "expect": _expect,
 }
-_BLOCK |= {key: TOP[key] for key in ("attn", "ffn", "norm1", "norm2")} | {"repeat": _count}
-_DROPOUT: dict[str, Reader] = {
+_BLOCK |= {key: TOP[key] for key in ("attn", "ffn", "norm1", "norm2")} | {"repeat": count}
+_DROPOUT: dict[str, Kind] = {
     "p": _rates,
     "at": _places,
-    "training": _flag,
-    "seed": _whole(2**32 - 1),
+    "training": flag,
+    "seed": whole(2**32 - 1),
     "keep": _keeps,
 }
-_NORM: dict[str, Reader] = {
-    "order": _word(ORDERS),
-    "kind": _word(KINDS),
+_NORM_PART: dict[str, Kind] = {"gamma": vector, "beta": vector, "eps": eps}
+_MASK: dict[str, Kind] = {"keep": pattern, "add": bias}
+_ROUND: dict[str, Kind] = {"decimals": _digits, "significant": _digits}
+_NORM: dict[str, Kind] = {
+    "order": word(*ORDERS),
+    "kind": word(*KINDS),
     "eps": eps,
-    "unit_offset": _flag,
-    "variance": _word(VARIANCES),
-    "eps_place": _word(EPS_PLACES),
+    "unit_offset": flag,
+    "variance": word(*VARIANCES),
+    "eps_place": word(*EPS_PLACES),
 }
-_ATTENTION: dict[str, Reader] = {
-    **dict.fromkeys(("w_q", "w_k", "w_v", "w_o", "w_qkv"), _matrix),
-    **dict.fromkeys(("b_q", "b_k", "b_v", "b_o", "b_qkv"), _vector),
-    "n_heads": _count,
-    "n_kv_heads": _count,
-    "qkv_layout": _word(QKV_LAYOUTS),
+_ATTENTION: dict[str, Kind] = {
+    **dict.fromkeys(("w_q", "w_k", "w_v", "w_o", "w_qkv"), weight),
+    **dict.fromkeys(("b_q", "b_k", "b_v", "b_o", "b_qkv"), vector),
+    "n_heads": count,
+    "n_kv_heads": count,
+    "qkv_layout": word(*QKV_LAYOUTS),
     "scale": _scale,
-    "softmax": _word(SOFTMAX),
-    "causal": _flag,
+    "softmax": word(*SOFTMAX),
+    "causal": flag,
     "rope": _rope,
     "mask": _mask,
     "padding": _padding,
-    "out": _input,
+    "out": tokens_by_features,
 }
-_ROPE: dict[str, Reader] = {
+_ROPE: dict[str, Kind] = {
     "theta": _theta,
-    "style": _word(("half", "interleaved")),
-    "dims": _count,
-    "start": _whole(10**9),
-    "freqs": _vector,
+    "style": word("half", "interleaved"),
+    "dims": count,
+    "start": whole(10**9),
+    "freqs": vector,
 }
-_FFN: dict[str, Reader] = {
+_FFN: dict[str, Kind] = {
     "activation": _activation,
-    **dict.fromkeys(("w_1", "w_2", "w_gate", "w_up", "w_down"), _matrix),
-    **dict.fromkeys(("b_1", "b_2", "b_gate", "b_up", "b_down"), _vector),
+    **dict.fromkeys(("w_1", "w_2", "w_gate", "w_up", "w_down"), weight),
+    **dict.fromkeys(("b_1", "b_2", "b_gate", "b_up", "b_down"), vector),
 }

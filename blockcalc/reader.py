@@ -112,7 +112,7 @@ def parse_sets(texts: Sequence[str], options: Mapping[str, str | None]) -> list[
 def parse_eps(text: str) -> float:
     """Read the value of ``--eps``."""
     checker = Checker(Source("--eps", text, overrides={(): Place(f"--eps {text}")}))
-    number = eps(checker, plain_scalar(text), ())
+    number: float | None = eps(checker, plain_scalar(text), ())
     checker.give_up()
     assert number is not None
     return number
@@ -196,7 +196,7 @@ def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
             if array is not None and array.ndim == 4 and array.shape[1] == 1:
                 c.arrays[key] = array[:, 0]
     c.give_up()
-    spec = _resolved(c, Spec(arrays=c.arrays, source=c.source, **found))
+    spec = _resolved(c, Spec(arrays=c.arrays, origins=c.origins, source=c.source, **found))
     for order in orders or (spec.order,):
         _check_steps(c, spec.with_order(order), top)
         c.give_up()

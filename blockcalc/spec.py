@@ -112,6 +112,8 @@ class Spec:
         Whether dropout is written in the file and off.
     expect : mapping
         A person's own numbers by step; nan where not judged.
+    origins : mapping
+        Where a matrix that is not written out came from.
     source : Source or None
         Where it came from; gives the place of every key.
     """
@@ -128,6 +130,7 @@ class Spec:
     evaluation: bool = False
     rounding: Rounding | None = None
     expect: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
     source: Any = None
 
     def place(self, path: str) -> Place | None:

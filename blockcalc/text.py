@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path as FilePath
 from typing import Any
 
 from blockcalc.errors import Fault, InputError, Place
@@ -53,6 +54,14 @@ class Source:
                 return self.at(*self._marks[parts])
             parts = parts[:-1]
         return Place(self.name)
+
+    def folder(self, path: Path) -> FilePath:
+        """Give the folder that a file name under a path starts from.
+
+        That of this file; the current one for standard input, and for what is set beside the file.
+        """
+        beside = any(path[:n] in self.overrides for n in range(1, len(path) + 1))
+        return FilePath() if beside or self.name.startswith("<") else FilePath(self.name).parent
 
     def at(self, line: int, column: int) -> Place:
         """Give the place of a line and a column, both counted from 0."""

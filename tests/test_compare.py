@@ -130,6 +130,31 @@ def test_words_where_nothing_can_be_subtracted() -> None:
     assert "equal but for round-off" in words
 
 
+def test_some_steps_of_either() -> None:
+    data = {"x": X, **block(2)}
+    a = blockcalc.load(data)
+    b = blockcalc.load({**data, "final_norm": {}})
+    pieces = pieces_of(a, b, patterns=("final_norm*", "attn.q"))
+    names = [p.match.name for p in pieces if isinstance(p, PairPiece)]
+    assert names == ["attn.q", *(f"final_norm{part}" for part in (".mean", ".centered", ".var", ".std", ""))]  # fmt: skip
+    only_out = pieces_of(a, b, patterns=("out",))
+    assert [type(p).__name__ for p in only_out] == ["Remark", "Heading", "PairPiece"]
+    with pytest.raises(blockcalc.BlockcalcError, match=r"no step is named 'attn\.p'"):
+        pieces_of(a, b, patterns=("attn.p",))
+    c = blockcalc.load({**data, "title": "Another"})
+    assert pieces_of(a, c)[0].title == "A: A Transformer block by hand; B: Another"
+
+
+def test_files_with_names_are_named(tmp_path: Path) -> None:
+    specs = []
+    for name in ("a", "b"):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text("x: [[1, 2]]\nattn: {out: [[1, 1]]}\n")
+        specs.append(blockcalc.load(path))
+    facts = dict(pieces_of(specs[0], specs[1])[0].facts)
+    assert facts["A"] == (str(tmp_path / "a.yaml"),)
+
+
 def test_stacks_are_paired_block_by_block() -> None:
     post, pre = (blockcalc.load(stack(3, X, order)) for order in ("post", "pre"))
     names = [m for (i, j), m in overview(post, pre).items() if i and j]

@@ -19,26 +19,28 @@ FLOORS = [
     {"errors", "decimals", "document", "embedded", "notation"},
     {"ops", "output", "text", "spec"},
     {"yaml_text", "json_text"},
-    {"source"},
+    {"source", "weights"},
     {"program", "shapes", "movement"},
     {"trace", "dropout", "compose", "align", "arithmetic", "checker", "line"},
     {"layers", "conventions"},
     {"attention"},
+    {"matrices"},
+    {"kinds"},
     {"block", "shown", "keys"},
     {"parts"},
-    {"reader", "explain"},
+    {"reader", "explain", "schema"},
     {"comparison", "views", "views.layout", "views.report"},
     {"views.screen"},
     {"views.terminal", "views.latex", "views.data"},
     {"cli"},
     {"__main__", "__init__"},
 ]
-LIBRARIES = {
-    "numpy": {"expr", "decimals", "ops", "movement", "dropout", "parts", "comparison", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
+LIBRARIES: dict[str, set[str]] = {
+    "numpy": {"expr", "decimals", "ops", "movement", "dropout", "parts", "comparison", "weights", "matrices", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
               "explain", "views.data"},
     "rich": {"cli", "views.terminal", "views.screen", "views.latex", "views.report"},
     "typer": {"cli", "line"},
-    "yaml": {"yaml_text"},
+    "yaml": {"yaml_text"}, "safetensors": {"weights"}, "ml_dtypes": {"weights"},
 }  # fmt: skip
 MATHEMATICS = {"expr", "ops", "movement", "program", "layers", "attention", "block", "trace"}
 

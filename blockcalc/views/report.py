@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from rich.cells import cell_len
 
 from blockcalc.errors import BlockcalcError, Fault
@@ -25,6 +27,31 @@ def report(error: BlockcalcError) -> str:
       did you mean 'norm'?
     """
     return "\n".join(line for fault in error.faults for line in _lines(fault))
+
+
+def as_json(error: BlockcalcError) -> str:
+    """Write all faults of an error for a program: message, file, line, column, text, hint.
+
+    Lines and columns count from 1; null where there is none.
+
+    Examples
+    --------
+    >>> from blockcalc.errors import Place
+    >>> print(as_json(BlockcalcError(Fault("unknown key 'nrom'", Place("a.yaml", 1, 1, "nrom: pre")))))
+    {"errors": [{"message": "unknown key 'nrom'", "file": "a.yaml", "line": 1, "column": 1, "text": "nrom: pre", "hint": null}], "exit_code": 2}
+    """
+    faults = [
+        {
+            "message": fault.message,
+            "file": fault.place.file if fault.place else None,
+            "line": fault.place.line if fault.place else None,
+            "column": fault.place.column if fault.place else None,
+            "text": fault.place.text if fault.place else None,
+            "hint": fault.hint,
+        }
+        for fault in error.faults
+    ]
+    return json.dumps({"errors": faults, "exit_code": error.exit_code})
 
 
 def _lines(fault: Fault) -> list[str]:

@@ -1,0 +1,232 @@
+"""Tensors in npz, npy, csv and safetensors files: listed by their headers, read when asked for.
+
+Nothing is unpickled. A size is known before anything is loaded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockcalc.errors import Fault, InputError, Place
+from blockcalc.text import MAX_BYTES
+from blockcalc.titles import say
+from blockcalc.yaml_text import plain_scalar
+
+MOST_NUMBERS = 2**27  # 1 GiB as float64
+ENDINGS = (".npz", ".npy", ".csv", ".safetensors")
+SINGLE = (".npy", ".csv")
+
+Window = tuple[slice, ...]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of a file, without its numbers; ``dtype`` as NumPy or safetensors names it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def readable(self) -> bool:
+        """Tell whether its numbers become float64: floats and whole numbers do."""
+        return self.dtype in _SAFE or self.dtype.startswith(("float", "int", "uint"))
+
+
+_SAFE = ("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "U16", "U32", "U64")
+
+
+def tensors(path: Path) -> list[Tensor]:
+    """List the tensors of a file, reading its headers only.
+
+    Parameters
+    ----------
+    path : Path
+        A file whose name ends in .npz, .npy, .csv or .safetensors.
+
+    Raises
+    ------
+    InputError
+        The file is not there, or is not what its name says.
+    """
+    with _refusing(path):
+        return list(_LISTS[_ending(path)](path))
+
+
+def read(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[np.float64]:
+    """Read a tensor, or a window of its rows and columns, as float64.
+
+    bfloat16 and float16 are widened exactly. What is not finite is refused with its place.
+    """
+    with _refusing(path):
+        array = _READS[_ending(path)](path, tensor, window).astype(np.float64)
+    bad = ~np.isfinite(array)
+    if bad.any():
+        at = "".join(f"[{i}]" for i in np.argwhere(bad)[0])
+        what = array[bad][0]
+        raise InputError(
+            Fault(say("weights.not_finite", name=tensor.name + at, what=what), Place(str(path)))
+        )
+    return array
+
+
+def _ending(path: Path) -> str:
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        text = say("weights.ending", ending=ending or path.name, known=", ".join(ENDINGS))
+        raise InputError(Fault(text, Place(str(path))))
+    return ending
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Say in one line what is wrong with a file."""
+    place = Place(str(path))
+    try:
+        yield
+    except InputError:
+        raise
+    except FileNotFoundError:
+        raise InputError(Fault(say("file.missing"), place)) from None
+    except IsADirectoryError:
+        raise InputError(Fault(say("file.directory"), place)) from None
+    except OSError as error:
+        problem = error.strerror or str(error)
+        raise InputError(Fault(say("file.unreadable", problem=problem), place)) from None
+    except MemoryError:
+        raise InputError(Fault(say("weights.memory"), place)) from None
+    except Exception as error:  # whatever a broken file makes of the library that reads it
+        problem = " ".join(str(error).split())[:200] or type(error).__name__
+        text = say("weights.broken", kind=path.suffix[1:], problem=problem)
+        raise InputError(Fault(text, place)) from None
+
+
+# npz and npy -----------------------------------------------------------------------------
+
+
+def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(stream)
+    return np.lib.format.read_array_header_2_0(stream)
+
+
+def _npz(path: Path) -> Iterator[Tensor]:
+    import zipfile  # most runs open none
+
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if info.filename.endswith(".npy"):
+                with archive.open(info) as stream:
+                    shape, _, dtype = _header(stream)
+                yield Tensor(info.filename.removesuffix(".npy"), shape, dtype.name)
+
+
+def _read_npz(path: Path, tensor: Tensor, window: Window) -> NDArray[Any]:
+    import zipfile
+
+    with zipfile.ZipFile(path) as archive, archive.open(f"{tensor.name}.npy") as stream:
+        array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    return array[window]
+
+
+def _npy(path: Path) -> Iterator[Tensor]:
+    with path.open("rb") as stream:
+        shape, _, dtype = _header(stream)
+    yield Tensor("", shape, dtype.name)
+
+
+def _read_npy(path: Path, tensor: Tensor, window: Window) -> NDArray[Any]:
+    array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return np.array(array[window])
+
+
+# csv ------------------------------------------------------------------------------------
+
+
+def _csv(path: Path) -> Iterator[Tensor]:
+    rows = _csv_rows(path)
+    yield Tensor("", (len(rows), len(rows[0])), "float64")
+
+
+def _read_csv(path: Path, tensor: Tensor, window: Window) -> NDArray[Any]:
+    return np.array(_csv_rows(path))[window]
+
+
+def _csv_rows(path: Path) -> list[list[float]]:
+    """Read rows of numbers apart by tabs, semicolons or commas: the first of them that is there."""
+    raw = path.read_bytes()
+    if len(raw) > MAX_BYTES:
+        text = say("file.too_large", size=len(raw), limit=MAX_BYTES)
+        raise InputError(Fault(text, Place(str(path)), say("file.too_large.hint")))
+    lines = raw.decode("utf-8-sig").splitlines()
+    apart = next((sign for sign in "\t;," if any(sign in line for line in lines)), ",")
+    rows: list[list[float]] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        row = [_cell(path, number, line, cell) for cell in line.split(apart)]
+        if rows and len(row) != len(rows[0]):
+            place = Place(str(path), number, 1, line)
+            text = say("weights.ragged", has=len(row), first=len(rows[0]))
+            raise InputError(Fault(text, place))
+        rows.append(row)
+    if not rows:
+        raise InputError(Fault(say("file.empty"), Place(str(path))))
+    return rows
+
+
+def _cell(path: Path, number: int, line: str, cell: str) -> float:
+    value = plain_scalar(cell.strip().strip('"'))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        place = Place(str(path), number, line.index(cell) + 1, line)
+        hint = say("hint.decimal_comma") if "," in cell else None
+        raise InputError(Fault(say("number.text", text=cell.strip()[:40]), place, hint))
+    return float(value)
+
+
+# safetensors ----------------------------------------------------------------------------
+
+
+def _open_safetensors(path: Path) -> Any:
+    try:
+        from safetensors import safe_open
+    except ImportError:
+        fault = Fault(say("weights.extra"), Place(str(path)), say("weights.extra.hint"))
+        raise InputError(fault) from None
+    path.open("rb").close()  # its own errors name no cause
+    return safe_open(str(path), framework="numpy")
+
+
+def _safetensors(path: Path) -> Iterator[Tensor]:
+    with _open_safetensors(path) as file:
+        for name in sorted(file.keys()):
+            lazy = file.get_slice(name)
+            yield Tensor(name, tuple(lazy.get_shape()), lazy.get_dtype())
+
+
+def _read_safetensors(path: Path, tensor: Tensor, window: Window) -> NDArray[Any]:
+    if tensor.dtype == "BF16":
+        import ml_dtypes  # noqa: F401 - its import teaches NumPy the type
+    with _open_safetensors(path) as file:
+        lazy = file.get_slice(tensor.name)
+        array: NDArray[Any] = lazy[window] if window else file.get_tensor(tensor.name)
+    return array
+
+
+_LISTS = {".npz": _npz, ".npy": _npy, ".csv": _csv, ".safetensors": _safetensors}
+_READS = {".npz": _read_npz, ".npy": _read_npy, ".csv": _read_csv,
+          ".safetensors": _read_safetensors}  # fmt: skip
+
+
+def numbers_in(shape: tuple[int, ...]) -> int:
+    """Count the numbers of a shape."""
+    return math.prod(shape)
