@@ -279,6 +279,43 @@ def samples(
         _note(say("cli.wrote", path=written))
 
 
+@app.command("import", help=say("help.import"), cls=Command)
+def import_(
+    model: Annotated[str, typer.Argument(metavar="DIR_OR_FILE", help=say("help.import.model"))],
+    layer: Annotated[
+        int | None, typer.Option("--layer", min=0, help=say("help.import.layer"))
+    ] = None,
+    all_layers: Annotated[bool, typer.Option("--all-layers", help=say("help.import.all"))] = False,
+    tokens: Annotated[
+        int, typer.Option("--tokens", min=1, max=4096, help=say("help.import.tokens"))
+    ] = 4,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.output"))
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help=say("help.force"))] = False,
+    error_format: ErrorOpt = ErrorFormat.text,
+    debug: DebugOpt = False,
+) -> None:
+    """Write a file that refers to the weights of a model on disk."""
+    if all_layers and layer is not None:
+        raise UsageError(Fault(say("cli.formats_two", names="--layer, --all-layers")))
+    from pathlib import Path
+
+    from blockcalc.checkpoints import as_yaml, layer_file, open_checkpoint
+
+    path = None if output in (None, "-") else str(output)
+    target = Path(path or "stdout").absolute()
+    chosen = None if all_layers else layer or 0
+    content = as_yaml(layer_file(open_checkpoint(model), chosen, target, tokens))
+    if path is None:
+        typer.echo(_encodable(content, sys.stdout.encoding), nl=False)
+        return
+    from blockcalc.output import write_file
+
+    write_file(path, content.encode(), force)
+    _note(say("cli.wrote", path=output))
+
+
 @app.command(help=say("help.weights"), cls=Command)
 def weights(
     file: Annotated[str, typer.Argument(metavar="FILE", help=say("help.weights.file"))],

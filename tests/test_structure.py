@@ -28,7 +28,7 @@ FLOORS = [
     {"kinds"},
     {"block", "shown", "keys"},
     {"parts"},
-    {"reader", "explain", "schema"},
+    {"reader", "explain", "schema", "checkpoints"},
     {"comparison", "views", "views.layout", "views.report"},
     {"views.screen"},
     {"views.terminal", "views.latex", "views.data"},
