@@ -17,6 +17,7 @@ from blockcalc.text import Path, Source
 from blockcalc.titles import say
 
 MAX_FAULTS = 20
+EXACT = 2.0**53  # float64 holds every whole number up to here
 _FRACTION = re.compile(r"([-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?)/([0-9]{1,300}(?:\.[0-9]{1,300})?)")
 _QUOTED = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _COMMA = re.compile(r"\[[^\[\]]*[0-9],[0-9][^\[\]]*, [^\[\]]*\]")
@@ -31,6 +32,7 @@ class Checker:
         self.arrays: dict[str, NDArray[Any]] = {}
         self.paths: dict[str, Path] = {}
         self.origins: dict[str, str] = {}
+        self.inexact: list[str] = []
         self.numbers = 0  # how many the matrices of files and rules have
         self.flags = self.blocks = False
 
@@ -91,6 +93,11 @@ class Checker:
                 self.fault(path, say("number.long"))
                 return None
             if number - number == 0:
+                if isinstance(value, int) and int(number) != value:
+                    at = ".".join(map(str, path))
+                    self.inexact.append(
+                        say("number.nearest", at=at, has=short(str(value)), holds=f"{number:.17g}")
+                    )
                 return number
             hint = say("hint.blocks") if self.blocks and value > 0 else None
             self.fault(path, say("number.not_finite", text=str(value)), hint)
@@ -215,7 +222,7 @@ Reader = Callable[[Checker, Any, Path], Any]
 
 
 def plain_array(value: Any) -> NDArray[Any] | None:
-    """Read nested lists of nothing but finite numbers at once, or give None."""
+    """Read nested lists of nothing but finite numbers that are no giants at once, or give None."""
     rows = [value]
     while isinstance(rows[0], list) and rows[0] and isinstance(rows[0][0], list):
         if not all(type(row) is list for row in rows):
@@ -228,7 +235,8 @@ def plain_array(value: Any) -> NDArray[Any] | None:
         array = np.array(value, dtype=np.float64)
     except (ValueError, OverflowError):
         return None
-    return array if np.isfinite(array).all() else None
+    beyond = not np.isfinite(array).all() or np.abs(array).max() >= EXACT
+    return None if beyond else array
 
 
 def is_text(text: str) -> bool:

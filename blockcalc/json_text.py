@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 from blockcalc.text import KEY, MAX_DEPTH, Marks, Path, Source
@@ -34,39 +35,52 @@ def read_json(source: Source) -> Any:
         doubtful = True
         return 0.0
 
-    if not source.text.strip():
+    if not source.text or source.text.isspace():
         raise source.fail(say("file.empty"), 0, 0)
     source.find_marks = lambda own, marks: _Walker(own.text, marks).document()
     try:
         data = json.loads(source.text, object_pairs_hook=pairs, parse_constant=constant)
     except json.JSONDecodeError as error:
-        message = say("json.syntax", problem=error.msg.lower())
+        message = say("json.syntax", problem=error.msg.lower().removesuffix(" at"))
         raise source.fail(message, error.lineno - 1, error.colno - 1) from None
     except RecursionError:
         raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0) from None
     except ValueError:
         raise source.fail(say("number.long"), 0, 0) from None
-    if _depth(data) > MAX_DEPTH:
+    if _depth(data, source.text) > MAX_DEPTH:
         raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0)
     if doubtful:
         _Walker(source.text, {}, source).document()
     return data
 
 
-def _depth(data: Any) -> int:
-    """Count how deep lists and mappings lie, up to one more than may be."""
-    deepest, level = 0, [data]
-    while level:
+def _depth(data: Any, text: str) -> int:
+    """Count how deep lists and mappings lie, up to one more than may be.
+
+    A list that begins with a number is taken for a row of numbers, as long as the text has no more
+    brackets than were found so; else every entry is looked at.
+    """
+    brackets = text.count("[") + text.count("{")
+    deepest, found = _levels(data, lambda inside: isinstance(inside[0], (list, dict)))
+    if deepest <= MAX_DEPTH and found != brackets:
+        deepest, _ = _levels(data, lambda inside: True)
+    return deepest
+
+
+def _levels(data: Any, look: Callable[[list[Any]], bool]) -> tuple[int, int]:
+    """Count levels and containers, looking into the lists that are to be looked into."""
+    deepest = found = 0
+    level = [data]
+    while level and deepest <= MAX_DEPTH:
         below = [v for v in level if isinstance(v, (list, dict))]
         level = []
         for v in below:
             inside = list(v.values()) if isinstance(v, dict) else v
-            if not {list, dict}.isdisjoint(set(map(type, inside))):
+            if inside and (isinstance(v, dict) or look(inside)):
                 level += inside
         deepest += bool(below)
-        if deepest > MAX_DEPTH:
-            break
-    return deepest
+        found += len(below)
+    return deepest, found
 
 
 _TOKEN = re.compile(r'[ \t\n\r]*("(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+)')

@@ -49,7 +49,7 @@ ALIASES = {"swish": "silu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_
            "gelu_erf": "gelu", "linear": "identity", "none": "identity"}  # fmt: skip
 
 
-@kind(lambda: section(_MASK, "attn.mask."))
+@kind(lambda: {**section(_MASK, "attn.mask."), "minProperties": 1})
 def _mask(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     if value == "causal":
         c.fault(
@@ -72,7 +72,7 @@ def _rope(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     return found
 
 
-@kind(ref("size"))
+@kind(either({"type": "number", "exclusiveMinimum": 0}, TEXT))
 def _theta(c: Checker, value: Any, path: Path) -> float | None:
     number = c.number(value, path)
     if number is not None and number <= 0:
@@ -214,7 +214,8 @@ def _dropout(c: Checker, value: Any, path: Path) -> dict[str, Any]:
 @kind(lambda: {"type": "array", "items": section(_BLOCK, ""), "minItems": 1})
 def _blocks(c: Checker, value: Any, path: Path) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not value:
-        c.fault(path, say("blocks.list", what=kind_of(value)))
+        empty = isinstance(value, list)
+        c.fault(path, say("array.empty") if empty else say("blocks.list", what=kind_of(value)))
         return []
     found = [c.mapping(block, (*path, i), _BLOCK) for i, block in enumerate(value)]
     if sum(block.get("repeat") or 1 for block in found) > MOST_BLOCKS:
@@ -250,10 +251,8 @@ def _round(c: Checker, value: Any, path: Path) -> Rounding | None:
     if isinstance(value, dict) and len(found) != 1:
         c.fault(path, say("round.one"))
         return None
-    for unit, digits in found.items():
-        if digits is not None:
-            return Rounding(unit, digits)
-    return None
+    ((unit, digits),) = found.items() if found else ((None, None),)
+    return None if digits is None else Rounding(str(unit), digits)
 
 
 @kind({"type": "integer", "minimum": 0, "maximum": 15})

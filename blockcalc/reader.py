@@ -111,7 +111,7 @@ def parse_sets(texts: Sequence[str], options: Mapping[str, str | None]) -> list[
 
 def parse_eps(text: str) -> float:
     """Read the value of ``--eps``."""
-    checker = Checker(Source("--eps", text, overrides={(): Place(f"--eps {text}")}))
+    checker = Checker(Source(f"--eps {text}", ""))
     number: float | None = eps(checker, plain_scalar(text), ())
     checker.give_up()
     assert number is not None
@@ -151,22 +151,26 @@ def _set(source: Source, key: str, text: str) -> None:
     if not isinstance(source.data, dict):
         return
     holder: Any = source.data
-    for depth, (part, after) in enumerate(zip(path, (*path[1:], None), strict=True)):
-        inside = isinstance(holder, list)
-        if inside and not (isinstance(part, int) and part < len(holder)):
-            raise InputError(Fault(say("set.index"), origin))
-        where: Any = part if inside else str(part)
-        if after is None:
-            holder[where] = read_value(text, origin.file)
-            break
-        below = holder[where] if inside else holder.get(where)
+    for depth, part in enumerate(path[:-1]):
+        where = _entry(holder, part, origin)
+        below = holder[where] if isinstance(holder, list) else holder.get(where)
         if not isinstance(below, dict | list):
             short = {"norm": "order", "dropout": "p"}.get(str(part)) if depth == 0 else None
             below = {} if short is None or below is None else {short: below}
             holder[where] = below
             source.overrides[path[: depth + 1]] = origin
         holder = below
+    holder[_entry(holder, path[-1], origin)] = read_value(text, origin.file)
     source.overrides[path] = origin
+
+
+def _entry(holder: Any, part: str | int, origin: Place) -> Any:
+    """Give the key or the place of a part of a path in what holds it."""
+    if not isinstance(holder, list):
+        return str(part)
+    if not (isinstance(part, int) and part < len(holder)):
+        raise InputError(Fault(say("set.index"), origin))
+    return part
 
 
 def _name_and_indices(words: list[str]) -> Path:
@@ -196,7 +200,12 @@ def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
             if array is not None and array.ndim == 4 and array.shape[1] == 1:
                 c.arrays[key] = array[:, 0]
     c.give_up()
-    spec = _resolved(c, Spec(arrays=c.arrays, origins=c.origins, source=c.source, **found))
+    spec = _resolved(
+        c,
+        Spec(
+            arrays=c.arrays, origins=c.origins, inexact=tuple(c.inexact), source=c.source, **found
+        ),
+    )
     for order in orders or (spec.order,):
         _check_steps(c, spec.with_order(order), top)
         c.give_up()

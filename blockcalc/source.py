@@ -24,8 +24,10 @@ def decode(raw: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         place = Place(name, line, 1, None)
-        raise InputError(Fault(say("file.encoding", encoding=encoding[:6]), place)) from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+        raise InputError(
+            Fault(say("file.encoding", encoding=encoding.removesuffix("-sig")), place)
+        ) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def read_text(text: str, name: str) -> Source:

@@ -114,6 +114,8 @@ class Spec:
         A person's own numbers by step; nan where not judged.
     origins : mapping
         Where a matrix that is not written out came from.
+    inexact : tuple of str
+        A sentence for each whole number that float64 cannot hold.
     source : Source or None
         Where it came from; gives the place of every key.
     """
@@ -131,6 +133,7 @@ class Spec:
     rounding: Rounding | None = None
     expect: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
+    inexact: tuple[str, ...] = ()
     source: Any = None
 
     def place(self, path: str) -> Place | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from blockcalc.errors import InputError
@@ -37,11 +37,14 @@ _BLANK = re.compile(r"(?<=[\[,\s])\?(?=\s*[,\]])")
 _ROW = re.compile(r"(?m:(?<=[\[,:])|(?<=[\[,:-] )|^ *)\[[-+.,/?~\sA-Za-z0-9]*\]")
 
 
-def _blanks(text: str) -> str:
-    """Write the blanks of rows as YAML's null, which is as long."""
-    if "?" not in text:
-        return text
-    return _ROW.sub(lambda row: _BLANK.sub("~", row[0]), text)
+# what YAML 1.1 takes for the end of a line, and YAML 1.2 and editors do not
+_ENDS = str.maketrans(dict.fromkeys("\x85\u2028\u2029", " "))
+
+
+def _prepared(text: str) -> str:
+    """Write the blanks of rows as YAML's null, and old line ends as spaces: each as long as before."""
+    text = text if text.isascii() else text.translate(_ENDS)
+    return _ROW.sub(lambda row: _BLANK.sub("~", row[0]), text) if "?" in text else text
 
 
 # a line of nothing but numbers in brackets, after a dash or a key at most
@@ -62,21 +65,27 @@ def read_yaml(source: Source) -> Any:
     the text is read again as it stands.
     """
     source.find_marks = lambda own, marks: _Builder(own, marks=marks).document() and None
-    lines = source.text.split("\n")
-    rows = 0
-    for i, line in enumerate(lines):
-        if "[" in line and _LINE.fullmatch(line):
-            lines[i], n = _NUMBERS.subn(r'"\1"', line)
-            rows += n
+    short, rows = _shortened(source.text)
     if rows:
         try:
-            builder = _Builder(source, short="\n".join(lines))
+            builder = _Builder(source, short, rows)
             data = builder.document()
-            if builder.rows == rows:
+            if builder.met == len(rows):
                 return data
         except (InputError, _Odd):
             pass
     return _Builder(source).document()
+
+
+def _shortened(text: str) -> tuple[str, set[tuple[int, int]]]:
+    """Quote every row of plain numbers; give the text and where the rows begin."""
+    lines = text.split("\n")
+    rows: set[tuple[int, int]] = set()
+    for i, line in enumerate(lines):
+        if "[" in line and _LINE.fullmatch(line):
+            rows.update((i, found.start()) for found in _NUMBERS.finditer(line))
+            lines[i] = _NUMBERS.sub(r'"\1"', line)
+    return "\n".join(lines), rows
 
 
 def _numbers(text: str) -> list[Any]:
@@ -96,15 +105,19 @@ def _numbers(text: str) -> list[Any]:
 class _Builder:
     """Builds plain data from YAML events, within bounds, and notes places if asked.
 
-    ``short`` is the text with its rows of numbers quoted; ``rows`` counts those that were met.
+    ``short`` is the text with its rows of numbers quoted, ``rows`` where they begin; ``met`` counts
+    those that were read.
     """
 
     def __init__(
-        self, source: Source, short: str | None = None, marks: Marks | None = None
+        self,
+        source: Source,
+        short: str | None = None,
+        rows: Collection[tuple[int, int]] = (),
+        marks: Marks | None = None,
     ) -> None:
-        self.source, self.marks, self.short = source, marks, short
-        self.lines = source.text.split("\n") if short is not None else []
-        self.rows = 0
+        self.source, self.marks, self.short, self.rows = source, marks, short, rows
+        self.met = 0
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.open: set[str] = set()
         self.count = 0
@@ -115,7 +128,7 @@ class _Builder:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         text = self.source.text if self.short is None else self.short
         try:
-            self.events: Iterator[Any] = yaml.parse(_blanks(text), Loader=loader)
+            self.events: Iterator[Any] = yaml.parse(_prepared(text), Loader=loader)
             next(self.events)
             start = next(self.events)
             if isinstance(start, yaml.StreamEndEvent):
@@ -181,18 +194,15 @@ class _Builder:
         return value
 
     def is_row(self, event: Any) -> bool:
-        """Tell whether a quoted text is a row in short form: in the text itself a bracket."""
-        if self.short is None:
-            return False
-        mark = event.start_mark
-        return bool(self.lines[mark.line][mark.column] == "[")
+        """Tell whether a quoted text is a row in short form: one begins there."""
+        return (event.start_mark.line, event.start_mark.column) in self.rows
 
     def row(self, event: Any, depth: int) -> list[Any]:
         """Read a row in short form."""
         if depth >= MAX_DEPTH:
             raise _Odd
         found = _numbers(event.value)
-        self.rows += 1
+        self.met += 1
         self.count += len(found)
         return found
 
@@ -209,9 +219,7 @@ class _Builder:
 
     def sequence(self, path: Path, depth: int) -> list[Any]:
         items: list[Any] = []
-        for event in self.events:
-            if type(event).__name__ == "SequenceEndEvent":
-                break
+        while type(event := next(self.events)).__name__ != "SequenceEndEvent":
             items.append(self.node(event, (*path, len(items)), depth))
         return items
 
@@ -219,10 +227,7 @@ class _Builder:
         items: dict[str, Any] = {}
         lines: dict[str, int] = {}
         merged: list[dict[str, Any]] = []
-        for event in self.events:
-            kind = type(event).__name__
-            if kind == "MappingEndEvent":
-                break
+        while (kind := type(event := next(self.events)).__name__) != "MappingEndEvent":
             if kind != "ScalarEvent":
                 raise self.fail("yaml.key", event)
             key = event.value

@@ -24,7 +24,7 @@ BAD = sorted(p for p in (HERE / "bad_inputs").iterdir() if p.suffix in (".yaml",
 UNSEEN = re.compile(r"has \d+ (number|row|column)|wanted is|would not be used|is required|no step|is given, not|finite"
                     r"|labels for|residual adds|no place|needs a seed|1/0|nothing uses|could be several|goes with"
                     r"|stands beside w_qkv|heads|in the file|tensors|does not become|too many|no such file|not a "
-                    r"|within the|sizes are wanted|no sample variance|no variance|contradict|dims|pairs|places|no p above")  # fmt: skip
+                    r"|within the|sizes are wanted|no sample variance|no variance|contradict|dims|pairs|places|no p above|part \d+ is|and this is|of a plain FFN|more than|surrogate")  # fmt: skip
 
 
 def data_of(path: Path) -> Any:

@@ -149,7 +149,7 @@ def test_what_a_stack_may_not_be() -> None:
     assert "'blocks.1.attn.w_q' is required" in refused(
         {"x": X, "blocks": [one, {"ffn": one["ffn"]}]}
     )
-    assert "a list of blocks is wanted" in refused({"x": X, "blocks": []})
+    assert "this list is empty" in refused({"x": X, "blocks": []})
     assert "a list of blocks is wanted" in refused({"x": X, "blocks": {"attn": one["attn"]}})
     assert "more than 1000 blocks" in refused({"x": X, "blocks": [{**one, "repeat": 1001}]})
     assert "a whole number from 1 on" in refused({"x": X, "blocks": [{**one, "repeat": 0}]})

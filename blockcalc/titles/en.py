@@ -276,6 +276,7 @@ TEXTS: dict[str, str] = {
     "number.not_finite": "a finite number is wanted; this is {text}",
     "number.text": "a number is wanted; this is the text '{text}'",
     "number.other": "a number is wanted; this is {what}",
+    "number.nearest": "{at} is {has} in the file; float64 cannot hold it, and the nearest, {holds}, is taken.",
     "number.long": "a number has too many digits",
     "numbers.single": "a single number",
     "numbers.one": "1 number",
