@@ -7,13 +7,32 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from blockcalc.errors import BlockcalcError, Fault, UsageError
 from blockcalc.line import Command, Group, quiet
+from blockcalc.options import (
+    AllOpt,
+    Color,
+    ColorOpt,
+    DebugOpt,
+    Detail,
+    DetailOpt,
+    DigitsOpt,
+    EpsOpt,
+    ErrorFormat,
+    ErrorOpt,
+    FileArg,
+    NoColorOpt,
+    NoProseOpt,
+    NormOpt,
+    Order,
+    RoundOpt,
+    SetOpt,
+    StepsOpt,
+)
 from blockcalc.titles import say
 
 if TYPE_CHECKING:
@@ -33,56 +52,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=False,
 )
-
-
-class Order(StrEnum):
-    """The words of ``--norm``."""
-
-    pre = "pre"
-    post = "post"
-
-
-class Detail(StrEnum):
-    """The words of ``--detail``."""
-
-    tables = "tables"
-    normal = "normal"
-    cells = "cells"
-
-
-class Color(StrEnum):
-    """The words of ``--color``."""
-
-    auto = "auto"
-    always = "always"
-    never = "never"
-
-
-class ErrorFormat(StrEnum):
-    """The words of ``--error-format``."""
-
-    text = "text"
-    json = "json"
-
-
-FileArg = Annotated[str | None, typer.Argument(metavar="[FILE]", help=say("help.file"))]
-NormOpt = Annotated[Order | None, typer.Option("--norm", help=say("help.norm"))]
-EpsOpt = Annotated[str | None, typer.Option("--eps", metavar="NUMBER", help=say("help.eps"))]
-SetOpt = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=say("help.set"))
-]
-RoundOpt = Annotated[str | None, typer.Option("--round", metavar="N|Nsf", help=say("help.round"))]
-DetailOpt = Annotated[Detail, typer.Option("--detail", help=say("help.detail"))]
-StepsOpt = Annotated[
-    list[str] | None, typer.Option("--steps", metavar="NAMES", help=say("help.steps"))
-]
-DigitsOpt = Annotated[int, typer.Option("--digits", min=1, max=17, help=say("help.digits"))]
-AllOpt = Annotated[bool, typer.Option("--all", help=say("help.all"))]
-NoProseOpt = Annotated[bool, typer.Option("--no-prose", help=say("help.no_prose"))]
-ColorOpt = Annotated[Color, typer.Option("--color", help=say("help.color"))]
-NoColorOpt = Annotated[bool, typer.Option("--no-color", help=say("help.no_color"))]
-ErrorOpt = Annotated[ErrorFormat, typer.Option("--error-format", help=say("help.error_format"))]
-DebugOpt = Annotated[bool, typer.Option("--debug", help=say("help.debug"))]
 
 
 def _version(asked: bool) -> None:

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.checkpoints import FAMILIES, as_yaml, layer_file, open_checkpoint
+from blockcalc.checkpoints import as_yaml, layer_file, open_checkpoint
+from blockcalc.families import FAMILIES
 from blockcalc.views.report import report
 from tests.helpers import HERE, cli, text
 

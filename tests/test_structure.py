@@ -21,12 +21,13 @@ FLOORS = [
     {"yaml_text", "json_text"},
     {"source", "weights"},
     {"program", "shapes", "movement"},
-    {"trace", "dropout", "compose", "align", "arithmetic", "checker", "line"},
+    {"trace", "dropout", "compose", "align", "arithmetic", "checker", "line", "options"},
     {"layers", "conventions"},
     {"attention"},
     {"matrices"},
     {"kinds"},
     {"block", "shown", "keys"},
+    {"families"},
     {"parts"},
     {"reader", "explain", "schema", "checkpoints"},
     {"comparison", "views", "views.layout", "views.report"},
@@ -39,7 +40,7 @@ LIBRARIES: dict[str, set[str]] = {
     "numpy": {"expr", "decimals", "ops", "movement", "dropout", "parts", "comparison", "weights", "matrices", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
               "explain", "views.data"},
     "rich": {"cli", "views.terminal", "views.screen", "views.latex", "views.report"},
-    "typer": {"cli", "line"},
+    "typer": {"cli", "line", "options"},
     "yaml": {"yaml_text"}, "safetensors": {"weights"}, "ml_dtypes": {"weights"},
 }  # fmt: skip
 MATHEMATICS = {"expr", "ops", "movement", "program", "layers", "attention", "block", "trace"}
