@@ -164,7 +164,9 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
             text = say("weights.rank", name=tensor.name or name, shape=dims(shape), n=_ranks(ranks))
             c.fault((*path, "file"), text)
             return None
-        whole = tensor.shape if file.suffix.lower() == ".npz" else shape  # npz is read whole
+        whole = shape
+        if file.suffix.lower() == ".npz":  # whose rows are read whole, and other shapes altogether
+            whole = (shape[0], tensor.shape[1]) if len(shape) == 2 else tensor.shape
         if not _room(c, whole, (*path, "file")):
             return None
         array = read(file, tensor, window)

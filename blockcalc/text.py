@@ -13,6 +13,7 @@ from blockcalc.errors import Fault, InputError, Place
 MAX_BYTES = 32 * 2**20
 MAX_DEPTH = 64
 MAX_VALUES = 5_000_000
+MAX_NODES = 500_000  # what YAML has to be told one by one
 
 Path = tuple[str | int, ...]
 Marks = dict[Path, tuple[int, int]]

@@ -22,6 +22,7 @@ from blockcalc.yaml_text import plain_scalar
 
 MOST_NUMBERS = 2**27  # 1 GiB as float64
 ENDINGS = (".npz", ".npy", ".csv", ".safetensors")
+CHUNK = 2**20
 SINGLE = (".npy", ".csv")
 
 Window = tuple[slice, ...]
@@ -133,9 +134,28 @@ def _npz(path: Path) -> Iterator[Tensor]:
 def _read_npz(path: Path, tensor: Tensor, window: Window) -> NDArray[Any]:
     import zipfile
 
-    with zipfile.ZipFile(path) as archive, archive.open(f"{tensor.name}.npy") as stream:
-        array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+    with zipfile.ZipFile(path) as archive:
+        with archive.open(f"{tensor.name}.npy") as stream:
+            shape, fortran, dtype = _header(stream)
+            if len(shape) == 2 and not fortran and window:
+                rows = _some_rows(stream, shape, dtype, window[0])
+                return rows[:, window[1]]
+        with archive.open(f"{tensor.name}.npy") as stream:
+            array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
     return array[window]
+
+
+def _some_rows(
+    stream: Any, shape: tuple[int, ...], dtype: np.dtype[Any], rows: slice
+) -> NDArray[Any]:
+    """Read some rows of a matrix from a stream; those before them are passed by."""
+    width = shape[1] * dtype.itemsize
+    start, stop, _ = rows.indices(shape[0])
+    left = start * width
+    while left > 0 and (passed := len(stream.read(min(left, CHUNK)))):
+        left -= passed
+    raw = stream.read((stop - start) * width)
+    return np.frombuffer(raw, dtype).reshape(stop - start, shape[1])
 
 
 def _npy(path: Path) -> Iterator[Tensor]:

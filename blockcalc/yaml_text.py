@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from blockcalc.errors import InputError
-from blockcalc.text import KEY, MAX_DEPTH, MAX_VALUES, Marks, Path, Source
-from blockcalc.titles import say
+from blockcalc.text import KEY, MAX_DEPTH, MAX_NODES, MAX_VALUES, Marks, Path, Source
+from blockcalc.titles import known, say
 
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -47,8 +47,10 @@ def _prepared(text: str) -> str:
     return _ROW.sub(lambda row: _BLANK.sub("~", row[0]), text) if "?" in text else text
 
 
-# a line of nothing but numbers in brackets, after a dash or a key at most
-_LINE = re.compile(r" *(?:- +)*(?:[A-Za-z_][A-Za-z0-9_]*: +)?[-+0-9.eE, \[\]]*")
+# a line of nothing but numbers in brackets, after a dash, a key or an anchor, before a comment
+_LINE = re.compile(
+    r"( *(?:- +)*(?:[A-Za-z_][A-Za-z0-9_]*: +)?(?:&[A-Za-z0-9_]+ +)?[-+0-9.eE, \[\]]*)( #.*)?"
+)
 _NUMBERS = re.compile(r"\[([-+0-9.][-+0-9.eE, ]*)\]")
 _HUGE = 1e300
 
@@ -73,7 +75,8 @@ def read_yaml(source: Source) -> Any:
             if builder.met == len(rows):
                 return data
         except (InputError, _Odd):
-            pass
+            if builder.nodes > MAX_NODES:
+                raise  # number by number there are only more
     return _Builder(source).document()
 
 
@@ -82,9 +85,10 @@ def _shortened(text: str) -> tuple[str, set[tuple[int, int]]]:
     lines = text.split("\n")
     rows: set[tuple[int, int]] = set()
     for i, line in enumerate(lines):
-        if "[" in line and _LINE.fullmatch(line):
-            rows.update((i, found.start()) for found in _NUMBERS.finditer(line))
-            lines[i] = _NUMBERS.sub(r'"\1"', line)
+        parts = _LINE.fullmatch(line) if "[" in line else None
+        if parts:
+            rows.update((i, found.start()) for found in _NUMBERS.finditer(parts[1]))
+            lines[i] = _NUMBERS.sub(r'"\1"', parts[1]) + (parts[2] or "")
     return "\n".join(lines), rows
 
 
@@ -121,6 +125,7 @@ class _Builder:
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.open: set[str] = set()
         self.count = 0
+        self.nodes = 0
 
     def document(self) -> Any:
         import yaml
@@ -162,14 +167,18 @@ class _Builder:
         return self.source.fail(say("yaml.syntax", problem=problem), line, column)
 
     def fail(self, key: str, event: Any, /, **fields: Any) -> InputError:
-        mark = event.start_mark
-        return self.source.fail(say(key, **fields), mark.line, mark.column)
+        mark, hint = event.start_mark, f"{key}.hint"
+        told = say(hint) if known(hint) else None
+        return self.source.fail(say(key, **fields), mark.line, mark.column, told)
 
     def node(self, event: Any, path: Path, depth: int) -> Any:
         kind = type(event).__name__
         if self.marks is not None:
             self.marks[path] = (event.start_mark.line, event.start_mark.column)
         self.count += 1
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise self.fail("file.nodes", event, limit=MAX_NODES)
         if kind == "AliasEvent":
             return self.alias(event)
         if event.tag not in (None, "!") or (event.tag == "!" and kind != "ScalarEvent"):

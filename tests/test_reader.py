@@ -209,6 +209,11 @@ def test_corners_of_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "1:14: more than 5 values" in refused(
         lambda: read_yaml(Source("a", "[1, 2, 3, a, b, c]"))
     )
+    monkeypatch.setattr("blockcalc.yaml_text.MAX_NODES", 4)
+    said = refused(lambda: read_yaml(Source("a", "[[1, 2, 3], a, b, c, d]")))
+    assert "more than 4 entries" in said
+    assert "npz or safetensors" in said
+    assert "more than 4 entries" in refused(lambda: read_yaml(Source("a", "x: [[1], [2], [3]]")))
     monkeypatch.undo()
     assert read_yaml(Source("a", "a: &v [1, 2]\nb: *v\nc: ~\n")) == {
         "a": [1, 2],

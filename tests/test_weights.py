@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
     inner = tmp_path / "矩阵 [1]"
     inner.mkdir()
     np.savez(inner / "w.npz", w=W, half=W.astype(np.float16), whole=np.arange(24).reshape(4, 6),
-             b=W[0], text=np.array(["a"]), pickled=np.array([None, 1]), deep=np.zeros((2, 2, 2, 2, 2)),
+             b=W[0], tall=np.arange(40).reshape(10, 4), f=np.asfortranarray(W), text=np.array(["a"]), pickled=np.array([None, 1]), deep=np.zeros((2, 2, 2, 2, 2)),
              holes=np.array([[1, np.inf]]))  # fmt: skip
     np.savez_compressed(inner / "packed.npz", w=W)
     np.save(inner / "w.npy", W.astype(">f4"))
@@ -76,6 +76,8 @@ def folder(tmp_path: Path) -> Path:
         ("{file: w.npz, key: w, cols: '4:'}", W[:, 4:]),
         ("{file: w.npz, key: w, transpose: true, cols: ':4'}", W[:, :4].T),
         ("{file: w.npy, rows: '0:4', cols: '0:2'}", W[:, :2].astype(np.float32).astype(float)),
+        ("{file: w.npz, key: tall, rows: '2:6'}", np.arange(40.0).reshape(10, 4)[2:6]),
+        ("{file: w.npz, key: f, cols: '0:2'}", W[:, :2]),
         ("{eye: 4}", np.eye(4)),
         ("{ones: [4, 2]}", np.ones((4, 2))),
         ("{zeros: [4, 2]}", np.zeros((4, 2))),
@@ -254,6 +256,22 @@ def test_a_file_that_changes_under_us_is_refused(folder: Path) -> None:
     (folder / "w.npz").write_bytes(b"")
     with pytest.raises(blockcalc.BlockcalcError, match="not a npz file"):
         read(folder / "w.npz", found)
+
+
+def test_a_vector_of_an_archive(folder: Path) -> None:
+    body = (
+        "x: {ones: [3, 6]}\nattn: {out: {zeros: [3, 6]}}\nnorm1: {gamma: {file: w.npz, key: b}}\n"
+    )
+    assert np.array_equal(load(folder, body).arrays["norm1.gamma"], W[0])
+
+
+def test_an_archive_that_ends_early_is_refused(folder: Path) -> None:
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (40, 4), }\n"
+    raw = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + b"\0" * 64
+    with zipfile.ZipFile(folder / "cut.npz", "w") as archive:
+        archive.writestr("w.npy", raw)
+    body = f"x: {{file: cut.npz, rows: '30:33'}}\nattn: {{out: {EYE}}}\n"
+    assert "not a npz file" in refused(folder, body)
 
 
 def test_patterns_and_expectations_may_live_elsewhere(folder: Path) -> None:

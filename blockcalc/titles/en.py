@@ -235,6 +235,8 @@ TEXTS: dict[str, str] = {
     "file.encoding": "this is not {encoding} text",
     "file.empty": "the file is empty",
     "file.deep": "lists and mappings lie more than {limit} deep",
+    "file.nodes": "more than {limit} entries, a row of plain numbers counted as one",
+    "file.nodes.hint": "keep large matrices in npz or safetensors, and name them: {{file: weights.npz, key: name}}",
     "file.values": "more than {limit} values, aliases counted in full",
     "file.missing": "no such file",
     "file.missing.hint": "'blockcalc samples --copy samples' writes files to start from",
