@@ -189,7 +189,8 @@ class _Builder:
         if kind == "ScalarEvent" and event.style == '"' and self.is_row(event):
             value: Any = self.row(event, depth)
         elif kind == "ScalarEvent":
-            value = plain_scalar(event.value) if event.implicit[0] else event.value
+            plain = event.implicit[0] and event.tag is None
+            value = plain_scalar(event.value) if plain else event.value
         else:
             if depth >= MAX_DEPTH:
                 raise self.fail("file.deep", event, limit=MAX_DEPTH)

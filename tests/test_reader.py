@@ -220,3 +220,176 @@ def test_corners_of_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
         "b": [1, 2],
         "c": None,
     }
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"a: 1\rb: [2]\r",
+        b"a: 1\r\nb: [2]\r\n",
+        b"\xff\xfe" + "a: 1\nb: [2]\n".encode("utf-16-le"),
+        b"\xfe\xff" + "a: 1\nb: [2]\n".encode("utf-16-be"),
+        b"\xef\xbb\xbfa: 1\nb: [2]\n",
+    ],
+)
+def test_every_encoding_and_line_end(raw: bytes) -> None:
+    assert read_text(decode(raw, "a"), "a").data == {"a": 1, "b": [2]}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "data"),
+    [
+        ('\n\t{"a":\t1e5}', "a", {"a": 1e5}),
+        ('{"a": "\\ud83c\\udf4e"}', "a.txt", {"a": "🍎"}),
+        ("{a: 1}", "A.YML", {"a": 1}),
+        ("{a: 1}", "a.yaml", {"a": 1}),
+        ('{"a": 1}', "a.JSON", {"a": 1}),
+        ("{a: 1, a.b: 2}", "a", {"a": 1, "a.b": 2}),
+    ],
+)
+def test_a_name_or_the_content_tells(text: str, name: str, data: Any) -> None:
+    assert read_text(text, name).data == data
+
+
+def test_a_name_beats_the_content() -> None:
+    assert "not YAML" in refused(lambda: read_text('{"a":\t[1}', "a.yml"))
+    assert "YAML" in refused(lambda: read_text('\t{"a": 1, "b": *c}', "a.yml"))
+    assert "not JSON" in refused(lambda: read_text("a: 1", "b.Json"))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "place"),
+    [
+        ('{"a": 1,\n "b": [1,\n   NaN]}', "a.json", "a.json:3:4: a finite number"),
+        ('{"a": 1,\n  "a": 2}', "a.json", "a.json:2:3: 'a' is given twice, first on line 1"),
+        ('{"a": {"b": 1,\n\n "b": 2}}', "a.json", "a.json:3:2: 'b' is given twice, first on line 1"),
+        ('{"a": 1,\n "b" 2}', "a.json", "a.json:2:6: not JSON: expecting ':' delimiter"),
+        ("", "a.json", "a.json:1:1: the file is empty"),
+        (" \n ", "a.json", "a.json:1:1: the file is empty"),
+        ("", "a.yaml", "a.yaml:1:1: the file is empty"),
+        ("a: 1\nb: \x01\n", "a.yaml", "a.yaml:2:1: the character U+0001 may not stand"),
+        ("\x00", "a.yaml", "a.yaml:1:1: the character U+0000 may not stand"),
+        ("a: 1\n\tb: 2\n", "a.yaml", "a.yaml:2:1: YAML does not allow tabs"),
+        ("a: 1\nb: [1, 2\n", "a.yaml", "a.yaml:3:1: not YAML: did not find expected ',' or ']'"),
+        ('a: "x\n', "a.yaml", "a.yaml:2:1: not YAML: found unexpected end of stream"),
+        ("a: 1\nb: !t [1]\n", "a.yaml", "a.yaml:2:4: the tag !t is not read"),
+        ("a: ! [1]\n", "a.yaml", "a.yaml:1:4: the tag ! is not read"),
+        ("a: 1\n---\nb: 2\n", "a.yaml", "a.yaml:2:1: a second document"),
+        ("a: 1\nb: {c: *d}\n", "a.yaml", "a.yaml:2:8: nothing is named &d"),
+        ("a: 1\nb: &c {d: *c}\n", "a.yaml", "a.yaml:2:11: the alias *c stands inside"),
+        ("a: 1\n? [b]\n: 2\n", "a.yaml", "a.yaml:2:3: a key must be a plain word"),
+        ("a: 1\nb: 2\na: 3\n", "a.yaml", "a.yaml:3:1: 'a' is given twice, first on line 1"),
+        ("a: 1\nb:\n  <<: [1]\n", "a.yaml", "a.yaml:3:3: << takes a mapping"),
+    ],
+)  # fmt: skip
+def test_places_to_the_column(text: str, name: str, place: str) -> None:
+    assert refused(lambda: read_text(text, name)).startswith(place)
+
+
+def test_a_plain_tag_that_says_text_is_read() -> None:
+    assert read_text("a: ! 12\nb: '12'\nc: 12\n", "a.yaml").data == {"a": "12", "b": "12", "c": 12}
+
+
+def test_depth_that_hides_behind_a_number() -> None:
+    hidden = '{"a": [1, ' + "[" * 70 + "]" * 70 + "]}"
+    assert "more than 64 deep" in refused(lambda: read_text(hidden, "a.json"))
+    harmless = '{"a": "[[[[{{{{", "b": [1, [2, {"c": [3]}]], "d": [], "e": {}}'
+    assert read_text(harmless, "a.json").data["b"] == [1, [2, {"c": [3]}]]
+    deepest = '{"a": ' + "[" * 63 + "]" * 63 + "}"
+    assert read_text(deepest, "a.json").data
+    over = '{"a": ' + "[" * 64 + "]" * 64 + "}"
+    assert "more than 64 deep" in refused(lambda: read_text(over, "a.json"))
+    mixed = '{"a": [1, ' + "[" * 62 + "2" + "]" * 62 + "]}"
+    assert read_text(mixed, "a.json").data
+    mixed = '{"a": [1, ' + "[" * 63 + "2" + "]" * 63 + "]}"
+    assert "more than 64 deep" in refused(lambda: read_text(mixed, "a.json"))
+
+
+def test_a_row_of_numbers_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("blockcalc.yaml_text.MAX_NODES", 5)
+    assert read_text("a: [[1, 2, 3], [4, 5, 6], [7, 8, 9]]\n", "a.yaml").data["a"][2] == [7, 8, 9]
+    assert "more than 5 entries" in refused(
+        lambda: read_text("a: [[1, 2], [3, x], [4, y]]\n", "a.yaml")
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("[1, 2, 3]", 4), ("[[1, 2], [3]]", 6), ("[a, b]", 3), ("{a: 1, b: 2}", 3),
+        ("a: &v [1, 2]\nb: *v\n", 8), ("a: &v x\nb: *v\n", 4), ("a: &v [[1, 2], [3, 4]]\nb: [*v, *v]\n", 25),
+    ],
+)  # fmt: skip
+def test_values_are_counted_with_what_aliases_stand_for(
+    text: str, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = None
+    for most in range(limit + 3):
+        monkeypatch.setattr("blockcalc.yaml_text.MAX_VALUES", most)
+        try:
+            read_yaml(Source("a", text))
+        except blockcalc.BlockcalcError:
+            continue
+        counted = most
+        break
+    assert counted == limit
+
+
+def test_the_bound_on_bytes_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("blockcalc.source.MAX_BYTES", 4)
+    assert decode(b"a: 1", "a") == "a: 1"
+    assert "the file has 5 bytes; 4 is the most" in refused(lambda: decode(b"a: 12", "a"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "line"), [(b"\xff", 1), (b"a\nb\n\xff\n", 3), (b"\n\n\n\xff", 4), (b"ab\xff", 1)]
+)
+def test_the_line_of_bytes_that_are_no_text(raw: bytes, line: int) -> None:
+    assert refused(lambda: decode(raw, "a")).startswith(f"a:{line}:1: this is not utf-8 text")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1), ("-1", -1), ("+1", 1), ("010", 10), ("1.", 1.0), (".5", 0.5), ("-.5", -0.5), ("1e3", 1000.0),
+        ("1E-3", 0.001), ("1e+3", 1000.0), ("1e999", "1e999"), ("0x1", "0x1"), ("0o7", "0o7"), ("1_0", "1_0"),
+        ("1:30", "1:30"), ("2024-01-01", "2024-01-01"), ("no", "no"), ("on", "on"), ("true", True), ("False", False),
+        ("~", None), ("null", None), ("", None), (".inf", float("inf")), ("-.inf", float("-inf")), ("9" * 1001, "9" * 1001),
+        ("9" * 1000, int("9" * 1000)), ("1.5" + "0" * 2000, 1.5), ("e5", "e5"), (".", "."), ("-", "-"), ("1e", "1e"),
+    ],
+)  # fmt: skip
+def test_scalars_by_the_rules_of_yaml_1_2(text: str, value: Any) -> None:
+    from blockcalc.yaml_text import plain_scalar
+
+    got = plain_scalar(text)
+    assert got == value
+    assert type(got) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("x.0.1", "a:1:9"),
+        ("x.1", "a:2:5"),
+        ("attn.w_q", "a:3:13"),
+        ("attn.none", "a:3:7"),
+        ("y", "a"),
+    ],
+)
+def test_places_of_values(path: str, said: str) -> None:
+    source = read_text("x: [[1, 2],\n    [3, 4]]\nattn: {w_q: [[1]], b: 2}\n", "a")
+    assert str(source.place(path)) == said
+    assert str(source.place(("attn", "w_q"), key=True)) == "a:3:8"
+    as_json = read_text('{"x": [[1, 2],\n    [3, 4]],\n"attn": {"w_q": [[1]], "b": 2}}\n', "a.json")
+    assert str(as_json.place("x.1.1")) == "a.json:2:9"
+    assert str(as_json.place(("attn", "b"), key=True)) == "a.json:3:24"
+
+
+def test_words_for_numbers_get_the_hint_that_helps() -> None:
+    cases = {
+        "'0,5'": "decimals use a point", "−1": "U+2212", "１": "full-width", "'1'": "take the quotes away",
+        "'1e999'": "a number that float64 can hold", "1 2": "with commas", "1;2": "with commas",
+    }  # fmt: skip
+    for text, hint in cases.items():
+        assert hint in read(f"x: [[{text}, 1]]\nattn: {{out: [[1, 1]]}}\n"), text
+    assert read("x: [[one, 1]]\nattn: {out: [[1, 1]]}\n").count("\n") == 2
