@@ -32,6 +32,7 @@ class Checker:
         self.arrays: dict[str, NDArray[Any]] = {}
         self.paths: dict[str, Path] = {}
         self.origins: dict[str, str] = {}
+        self.files: dict[Any, dict[str, Any]] = {}  # the tensors of each file that was named
         self.inexact: list[str] = []
         self.numbers = 0  # how many the matrices of files and rules have
         self.flags = self.blocks = False

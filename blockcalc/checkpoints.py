@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from blockcalc.checker import Checker
 from blockcalc.errors import Fault, InputError, Place
-from blockcalc.families import FAMILIES, Config, Family
+from blockcalc.families import FAMILIES, Config, Family, Parts
+from blockcalc.keys import TOP
 from blockcalc.program import listed
+from blockcalc.text import Source
 from blockcalc.titles import say
 from blockcalc.weights import Tensor, tensors
+
+MAX_CONFIG = 2**20
 
 
 @dataclass(frozen=True)
@@ -55,21 +60,35 @@ def open_checkpoint(name: str) -> Checkpoint:
             )
     else:
         files = [path]
-    where = {tensor.name: (file, tensor) for file in files for tensor in tensors(file)}
+    where: dict[str, tuple[Path, Tensor]] = {}
+    for file in files:
+        for tensor in tensors(file):
+            if tensor.name in where:
+                names = {"name": tensor.name, "a": where[tensor.name][0].name, "b": file.name}
+                raise InputError(Fault(say("import.twice", **names), Place(name)))
+            where[tensor.name] = (file, tensor)
     config = files[0].parent / "config.json"
     try:
-        data = json.loads(config.read_text(encoding="utf-8"))
+        data = _read_config(config)
     except FileNotFoundError:
         fault = Fault(say("import.no_config"), Place(str(config)),
                       say("import.by_hand", names=listed(where)))  # fmt: skip
         raise InputError(fault) from None
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise InputError(
             Fault(say("json.syntax", problem=str(error)), Place(str(config)))
         ) from None
-    if not isinstance(data, dict):
+    own = data.get("text_config") or data if isinstance(data, dict) else data
+    if not isinstance(own, dict):
         raise InputError(Fault(say("import.config"), Place(str(config))))
-    return Checkpoint(path, data.get("text_config") or data, where)
+    return Checkpoint(path, own, where)
+
+
+def _read_config(path: Path) -> Any:
+    if path.exists() and not path.is_file():
+        raise OSError(say("weights.special"))
+    with path.open("rb") as stream:
+        return json.loads(stream.read(MAX_CONFIG).decode("utf-8-sig"))
 
 
 @dataclass(frozen=True)
@@ -100,20 +119,16 @@ def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: in
     """
     name, family = checkpoint.family
     place = Place(str(checkpoint.path))
-    unsaid = family.unsaid(checkpoint.config)
+    unsaid = _asked(checkpoint, lambda: family.unsaid(checkpoint.config))
     if unsaid:
         raise InputError(Fault(say("import.unsaid", what=", ".join(unsaid)), place))
-    pattern = re.compile("(.*?)" + re.escape(family.layer).replace(r"\{i\}", "([0-9]+)"))
-    layers: dict[int, str] = {}
-    for tensor in checkpoint.where:
-        if found := pattern.match(tensor):
-            layers[int(found[2])] = found[1]
+    layers = _layers(checkpoint, family)
     wanted = sorted(layers) if layer is None else [layer]
     if not layers or any(i not in layers for i in wanted):
         text = say("import.no_layer", n=layer, count=len(layers))
         raise InputError(Fault(text, place))
     blocks = [_block(checkpoint, family, layers[i], i, target) for i in wanted]
-    first = family.settings(checkpoint.config, wanted[0])
+    first = _settings(checkpoint, family, wanted[0])
     width = _width(checkpoint, family, layers[wanted[0]], wanted[0])
     what = say("import.layers", n=len(wanted)) if layer is None else say("import.layer", n=layer)
     data: dict[str, Any] = {
@@ -130,6 +145,40 @@ def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: in
     return Written(what, data | final)
 
 
+def _layers(checkpoint: Checkpoint, family: Family) -> dict[int, str]:
+    """Find the layers, each with what stands before its name; two are one too many."""
+    pattern = re.compile("(.*?)" + re.escape(family.layer).replace(r"\{i\}", "([0-9]{1,6})"))
+    layers: dict[int, str] = {}
+    for tensor in checkpoint.where:
+        if found := pattern.match(tensor):
+            n, prefix = int(found[2]), found[1]
+            if layers.setdefault(n, prefix) != prefix:
+                text = say("import.prefixes", n=n, a=layers[n] or '""', b=prefix or '""')
+                raise InputError(Fault(text, Place(str(checkpoint.path))))
+    return layers
+
+
+def _asked(checkpoint: Checkpoint, ask: Callable[[], Any]) -> Any:
+    """Ask a config, whatever nonsense stands in it."""
+    try:
+        return ask()
+    except KeyError as error:
+        problem = say("import.lacks", key=error.args[0])
+    except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        problem = str(error)
+    text = say("import.value", problem=problem)
+    raise InputError(Fault(text, Place(str(checkpoint.path))))
+
+
+def _settings(checkpoint: Checkpoint, family: Family, layer: int) -> Parts:
+    """Give what the config says of a layer, checked as it would be in a file."""
+    found: Parts = _asked(checkpoint, lambda: family.settings(checkpoint.config, layer))
+    checker = Checker(Source("config.json", ""))
+    checker.mapping(dict(found), (), TOP)
+    checker.give_up()
+    return found
+
+
 def _block(
     checkpoint: Checkpoint, family: Family, prefix: str, layer: int, target: Path
 ) -> dict[str, Any]:
@@ -142,7 +191,7 @@ def _block(
     if strange:
         text = say("import.strange", names=listed(strange))
         raise InputError(Fault(text, Place(str(checkpoint.path))))
-    settings = family.settings(checkpoint.config, layer)
+    settings = _settings(checkpoint, family, layer)
     refs = _refs(checkpoint, names, "", target)
     found: dict[str, Any] = {}
     for part in ("attn", "ffn", "norm1", "norm2"):
@@ -159,7 +208,7 @@ def _refs(
         there = checkpoint.where.get(prefix + name)
         if there is not None:
             part, _, own = key.partition(".")
-            file = os.path.relpath(there[0], target.parent)
+            file = os.path.relpath(os.path.realpath(there[0]), os.path.realpath(target.parent))
             found.setdefault(part, {})[own] = {"file": Path(file).as_posix(), "key": prefix + name}
     return found
 
@@ -168,7 +217,7 @@ def _width(checkpoint: Checkpoint, family: Family, prefix: str, layer: int) -> i
     """Find d_model: the length of the first norm's gamma."""
     name = prefix + family.layer.format(i=layer) + family.names["norm1.gamma"]
     there = checkpoint.where.get(name)
-    if there is None:
+    if there is None or len(there[1].shape) != 1:
         raise InputError(Fault(say("weights.missing", key=name), Place(str(checkpoint.path))))
     return there[1].shape[0]
 
@@ -194,10 +243,16 @@ def as_yaml(written: Written) -> str:
         elif key in ("attn", "ffn", "norm1", "norm2", "final_norm"):
             lines += _part(key, value, "")
         else:
-            lines.append(f"{key}: {json.dumps(value, ensure_ascii=False)}")
+            lines.append(f"{key}: {_written(value)}")
     return "\n".join(lines) + "\n"
 
 
+def _written(value: Any) -> str:
+    """Write a value in one line; what cannot be seen by its number."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isprintable() else json.dumps(value)
+
+
 def _part(name: str, own: Mapping[str, Any], indent: str) -> list[str]:
-    inner = [f"{indent}  {k}: {json.dumps(v, ensure_ascii=False)}" for k, v in own.items()]
+    inner = [f"{indent}  {k}: {_written(v)}" for k, v in own.items()]
     return [f"{indent}{name}:", *inner] if own else [f"{indent}{name}: {{}}"]

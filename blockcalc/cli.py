@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from blockcalc.errors import BlockcalcError, Fault, UsageError
-from blockcalc.line import Command, Group, quiet
+from blockcalc.errors import BlockcalcError, Fault, OurFault, UsageError, WriteError
+from blockcalc.line import Command, Group, errors_as_json, quiet
 from blockcalc.options import (
     AllOpt,
     Color,
@@ -342,10 +342,11 @@ def _encodable(text: str, encoding: str | None) -> str:
     return plain_signs(text, encoding or "utf-8")
 
 
-def _errors_as_json(args: list[str]) -> bool:
-    """Tell whether errors are for a program; asked where the command line may be at fault itself."""
-    pairs = zip(args, [*args[1:], ""], strict=True)
-    return any(f"{a}={b}" == "--error-format=json" or a == "--error-format=json" for a, b in pairs)
+def _tell(error: BlockcalcError) -> None:
+    """Write an error on standard error, for a person or a program."""
+    from blockcalc.views.report import as_json, report
+
+    _note(as_json(error) if errors_as_json(sys.argv[1:]) else report(error))
 
 
 def main() -> None:
@@ -360,13 +361,11 @@ def main() -> None:
         gone = type(sys.stdout).__name__ == "PacifyFlushWrapper"
         sys.exit(0 if gone else end.code)
     except OSError as error:
-        _note(say("write.failed", problem=error.strerror or str(error)))
+        _tell(WriteError(Fault(say("write.failed", problem=error.strerror or str(error)))))
         quiet()
         sys.exit(3)
     except BlockcalcError as error:
-        from blockcalc.views.report import as_json, report
-
-        _note(as_json(error) if _errors_as_json(sys.argv[1:]) else report(error))
+        _tell(error)
         if "--debug" in sys.argv:
             raise
         sys.exit(error.exit_code)
@@ -375,5 +374,5 @@ def main() -> None:
     except Exception as error:
         if "--debug" in sys.argv:
             raise
-        _note(say("cli.fault", kind=type(error).__name__))
+        _tell(OurFault(Fault(say("cli.fault", kind=type(error).__name__))))
         sys.exit(70)

@@ -69,3 +69,9 @@ class WriteError(BlockcalcError):
     """A file could not be written; nothing half-written is left."""
 
     exit_code = 3
+
+
+class OurFault(BlockcalcError):
+    """Something that blockcalc itself did wrong."""
+
+    exit_code = 70

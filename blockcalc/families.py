@@ -73,10 +73,10 @@ def _norms(**pairs: str) -> dict[str, str]:
 
 
 def _activation(name: Any) -> str:
-    word = ALIASES.get(name, name)
-    if word not in ACTIVATIONS:
+    word = ALIASES.get(name, name) if isinstance(name, str) else name
+    if not isinstance(word, str) or word not in ACTIVATIONS:
         raise InputError(Fault(say("import.unsaid", what=f"activation {name}")))
-    return str(word)
+    return word
 
 
 def _bert(c: Config, layer: int) -> Parts:

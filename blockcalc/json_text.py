@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from blockcalc.text import KEY, MAX_DEPTH, Marks, Path, Source
+from blockcalc.text import KEY, MAX_DEPTH, MAX_VALUES, Marks, Path, Source
 from blockcalc.titles import say
 
 
@@ -47,6 +47,8 @@ def read_json(source: Source) -> Any:
         raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0) from None
     except ValueError:
         raise source.fail(say("number.long"), 0, 0) from None
+    if source.text.count(",") >= MAX_VALUES:
+        raise source.fail(say("file.values", limit=MAX_VALUES), 0, 0)
     if _depth(data, source.text) > MAX_DEPTH:
         raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0)
     if doubtful:
@@ -94,6 +96,7 @@ class _Walker:
 
     def __init__(self, text: str, marks: Marks, source: Source | None = None) -> None:
         self.text, self.marks, self.source = text, marks, source
+        self.known = (0, 0, 0)  # a place, its line, and where that line begins
 
     def document(self) -> None:
         self.value((), 0)
@@ -104,8 +107,12 @@ class _Walker:
         return found[1], found.start(1), found.end()
 
     def spot(self, at: int) -> tuple[int, int]:
-        line = self.text.count("\n", 0, at)
-        return line, at - (self.text.rfind("\n", 0, at) + 1)
+        before, line, start = self.known if at >= self.known[0] else (0, 0, 0)
+        more = self.text.count("\n", before, at)
+        if more:
+            line, start = line + more, self.text.rfind("\n", before, at) + 1
+        self.known = (at, line, start)
+        return line, at - start
 
     def value(self, path: Path, at: int) -> int:
         word, start, end = self.token(at)
@@ -129,10 +136,10 @@ class _Walker:
                 continue
             key = json.loads(word)
             if key in seen and self.source:
-                first = self.spot(seen[key])[0] + 1
+                first = seen[key] + 1
                 message = say("key.twice", key=key, line=first)
                 raise self.source.fail(message, *self.spot(start))
-            seen[key] = start
+            seen[key] = self.spot(start)[0]
             self.marks[KEY, *path, key] = self.spot(start)
             at = self.value((*path, key), self.token(end)[2])
 

@@ -35,7 +35,7 @@ from blockcalc.text import Path
 from blockcalc.titles import say
 
 MOST_BLOCKS = 1000
-RATE: Schema = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
+RATE: Schema = either({"type": "number", "minimum": 0, "exclusiveMaximum": 1}, TEXT)
 GATED = ("gate", "up", "down")
 ORDERS = ("post", "pre")
 SOFTMAX = ("plain", "shifted")

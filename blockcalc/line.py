@@ -63,6 +63,12 @@ def _options(commands: Sequence[Any]) -> dict[str, bool]:
     return found
 
 
+def errors_as_json(args: Sequence[str]) -> bool:
+    """Tell whether errors are for a program; asked where the command line may be at fault itself."""
+    pairs = zip(args, [*args[1:], ""], strict=False)
+    return any(f"{a}={b}" == "--error-format=json" or a == "--error-format=json" for a, b in pairs)
+
+
 class Group(TyperGroup):
     """Finds the command word wherever it stands; no word at all means ``run``."""
 
@@ -114,7 +120,14 @@ class Command(TyperCommand):
                 raise UsageError(
                     Fault(say("cli.twice", option=option, first=seen[name], second=value))
                 )
-        return super().parse_args(ctx, args)
+        as_json = errors_as_json(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            tell = getattr(error, "format_message", None)
+            if tell is None or not as_json:
+                raise
+            raise UsageError(Fault(tell())) from None
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blockcalc.checker import Checker, kind_of, quoted
+from blockcalc.checker import EXACT, Checker, kind_of, quoted
 from blockcalc.errors import InputError
 from blockcalc.ops import dims
 from blockcalc.program import did_you_mean, listed
@@ -137,6 +137,7 @@ def _room(c: Checker, shape: tuple[int, ...], at: Path) -> bool:
     """Count the numbers of a file's matrices against what may be."""
     c.numbers += numbers_in(shape)
     if c.numbers > MOST_NUMBERS:
+        c.numbers -= numbers_in(shape)
         c.fault(
             at, say("weights.too_many", shape=dims(shape), most=MOST_NUMBERS), say("weights.window")
         )
@@ -164,6 +165,9 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
             text = say("weights.rank", name=tensor.name or name, shape=dims(shape), n=_ranks(ranks))
             c.fault((*path, "file"), text)
             return None
+        if 0 in shape:
+            c.fault((*path, "file"), say("array.empty"))
+            return None
         whole = shape
         if file.suffix.lower() == ".npz":  # whose rows are read whole, and other shapes altogether
             whole = (shape[0], tensor.shape[1]) if len(shape) == 2 else tensor.shape
@@ -175,13 +179,18 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
         text = f"{fault.place}: {fault.message}" if fault.place else fault.message
         c.fault((*path, "file"), text, fault.hint)
         return None
-    c.origins[".".join(map(str, path))] = _origin(name, tensor, value)
+    own = ".".join(map(str, path))
+    c.origins[own] = _origin(name, tensor, value)
+    if "64" in tensor.dtype and tensor.dtype[0] in "iuIU" and np.abs(array).max() >= EXACT:
+        c.inexact.append(say("weights.nearest", name=own))
     return array
 
 
 def _find(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Tensor | None:
     """Find the tensor that is meant; a file with only one needs no key."""
-    there = {tensor.name: tensor for tensor in tensors(file)}
+    if file not in c.files:
+        c.files[file] = {tensor.name: tensor for tensor in tensors(file)}
+    there: dict[str, Tensor] = c.files[file]
     key = value.get("key")
     if key is None and len(there) == 1:
         (tensor,) = there.values()

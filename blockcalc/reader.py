@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from blockcalc.block import build, written
-from blockcalc.checker import Checker, kind_of
+from blockcalc.checker import Checker, is_text, kind_of
 from blockcalc.decimals import Rounding
 from blockcalc.errors import Fault, InputError, LookupFault, Place, UsageError
 from blockcalc.keys import TOP, eps
@@ -22,7 +22,7 @@ from blockcalc.program import Misfit, Missing, Program
 from blockcalc.shapes import check_shapes
 from blockcalc.source import decode, read_text, read_value
 from blockcalc.spec import BlockSpec, Spec
-from blockcalc.text import MAX_DEPTH, Path, Source, is_index
+from blockcalc.text import MAX_BYTES, MAX_DEPTH, Path, Source, is_index
 from blockcalc.titles import say
 from blockcalc.yaml_text import plain_scalar
 
@@ -71,9 +71,10 @@ def read_file(name: str) -> Source:
     if name == "-":
         if sys.stdin is None:
             raise InputError(Fault(say("file.no_stdin")))
-        return read_text(decode(sys.stdin.buffer.read(), "<stdin>"), "<stdin>")
+        return read_text(decode(sys.stdin.buffer.read(MAX_BYTES + 1), "<stdin>"), "<stdin>")
     try:
-        raw = FilePath(name).read_bytes()
+        with FilePath(name).open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         hint = say("file.missing.hint")
         raise InputError(Fault(say("file.missing"), Place(name), hint)) from None
@@ -96,6 +97,8 @@ def parse_sets(texts: Sequence[str], options: Mapping[str, str | None]) -> list[
     found = {key: value for key, value in options.items() if value is not None}
     pairs = []
     for text in texts:
+        if not is_text(text):
+            raise UsageError(Fault(say("set.encoding")))
         key, equals, value = text.partition("=")
         if not equals or not all(key.strip().split(".")):
             raise UsageError(Fault(say("set.key", text=text)))
@@ -148,6 +151,8 @@ def _set(source: Source, key: str, text: str) -> None:
         n = len(holder_path)
         if path[:n] == holder_path and len(path) > n:
             path = (*holder_path, *_name_and_indices(key.split(".")[n:]))
+    if not text.strip():
+        raise InputError(Fault(say("set.empty"), origin))
     if not isinstance(source.data, dict):
         return
     holder: Any = source.data

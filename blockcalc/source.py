@@ -14,7 +14,7 @@ from blockcalc.yaml_text import read_yaml
 def decode(raw: bytes, name: str) -> str:
     """Turn bytes into text: UTF-8, or UTF-16 and UTF-8 by their byte order mark."""
     if len(raw) > MAX_BYTES:
-        text = say("file.too_large", size=len(raw), limit=MAX_BYTES)
+        text = say("file.too_large", limit=MAX_BYTES)
         raise InputError(Fault(text, Place(name), say("file.too_large.hint")))
     encoding = "utf-8-sig"
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):

@@ -5,7 +5,9 @@ Nothing is unpickled. A size is known before anything is loaded.
 
 from __future__ import annotations
 
+import io
 import math
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.errors import Fault, InputError, Place
-from blockcalc.text import MAX_BYTES
 from blockcalc.titles import say
 from blockcalc.yaml_text import plain_scalar
 
 MOST_NUMBERS = 2**27  # 1 GiB as float64
 ENDINGS = (".npz", ".npy", ".csv", ".safetensors")
 CHUNK = 2**20
+MAX_HEADER = 2**16
+MAX_CSV = 4 * 2**20
 SINGLE = (".npy", ".csv")
 
 Window = tuple[slice, ...]
@@ -92,7 +95,11 @@ def _refusing(path: Path) -> Iterator[None]:
     """Say in one line what is wrong with a file."""
     place = Place(str(path))
     try:
-        yield
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise InputError(Fault(say("weights.special"), place))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy's, of headers that Python 2 wrote
+            yield
     except InputError:
         raise
     except FileNotFoundError:
@@ -115,15 +122,29 @@ def _refusing(path: Path) -> Iterator[None]:
 
 def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(stream)
-    return np.lib.format.read_array_header_2_0(stream)
+    raw = stream.read(2 if version == (1, 0) else 4)
+    length = int.from_bytes(raw, "little")
+    if length > MAX_HEADER:
+        raise ValueError(f"its header has {length} bytes")
+    header = io.BytesIO(raw + stream.read(length))
+    read_header = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, fortran, dtype = read_header(header)
+    if any(n < 0 for n in shape):
+        raise ValueError(f"its shape is {shape}")
+    return shape, fortran, dtype
 
 
 def _npz(path: Path) -> Iterator[Tensor]:
     import zipfile  # most runs open none
 
     with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if len(set(names)) < len(names):
+            raise ValueError("two of its entries have one name")
         for info in archive.infolist():
             if info.filename.endswith(".npy"):
                 with archive.open(info) as stream:
@@ -183,9 +204,10 @@ def _read_csv(path: Path, tensor: Tensor, window: Window) -> NDArray[Any]:
 
 def _csv_rows(path: Path) -> list[list[float]]:
     """Read rows of numbers apart by tabs, semicolons or commas: the first of them that is there."""
-    raw = path.read_bytes()
-    if len(raw) > MAX_BYTES:
-        text = say("file.too_large", size=len(raw), limit=MAX_BYTES)
+    with path.open("rb") as stream:
+        raw = stream.read(MAX_CSV + 1)
+    if len(raw) > MAX_CSV:
+        text = say("file.too_large", limit=MAX_CSV)
         raise InputError(Fault(text, Place(str(path)), say("file.too_large.hint")))
     lines = raw.decode("utf-8-sig").splitlines()
     apart = next((sign for sign in "\t;," if any(sign in line for line in lines)), ",")

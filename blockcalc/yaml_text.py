@@ -33,8 +33,10 @@ def plain_scalar(text: str) -> Any:
 
 
 # a lone ? in a row of numbers is a blank; to YAML it would begin a key
-_BLANK = re.compile(r"(?<=[\[,\s])\?(?=\s*[,\]])")
-_ROW = re.compile(r"(?m:(?<=[\[,:])|(?<=[\[,:-] )|^ *)\[[-+.,/?~\sA-Za-z0-9]*\]")
+_BLANK = re.compile(r"(?<=[\[,\s])\?(?=\s*(?:[,\]]|$))")
+_NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
+_ROWS = re.compile(rf" *(?:- +)*(?:[-+.,0-9eE/?~ \[\]{{}}]|{_NAME}: )*(?: #.*)?")
+_BLOCK = re.compile(r".*[:\s][|>][-+0-9]* *(?:#.*)?")
 
 
 # what YAML 1.1 takes for the end of a line, and YAML 1.2 and editors do not
@@ -44,12 +46,25 @@ _ENDS = str.maketrans(dict.fromkeys("\x85\u2028\u2029", " "))
 def _prepared(text: str) -> str:
     """Write the blanks of rows as YAML's null, and old line ends as spaces: each as long as before."""
     text = text if text.isascii() else text.translate(_ENDS)
-    return _ROW.sub(lambda row: _BLANK.sub("~", row[0]), text) if "?" in text else text
+    return "\n".join(_without_blanks(text.split("\n"))) if "?" in text else text
+
+
+def _without_blanks(lines: list[str]) -> Iterator[str]:
+    """Replace the blanks of lines that hold rows; a text by indentation stays as it is."""
+    within = -1  # how far the line stands in that began a text, while the text lasts
+    for line in lines:
+        indent = len(line) - len(line.lstrip(" "))
+        if within >= 0 and (not line.strip() or indent > within):
+            yield line
+            continue
+        within = indent if _BLOCK.fullmatch(line) else -1
+        rows = "?" in line and _ROWS.fullmatch(line)
+        yield _BLANK.sub("~", line) if rows else line
 
 
 # a line of nothing but numbers in brackets, after a dash, a key or an anchor, before a comment
 _LINE = re.compile(
-    r"( *(?:- +)*(?:[A-Za-z_][A-Za-z0-9_]*: +)?(?:&[A-Za-z0-9_]+ +)?[-+0-9.eE, \[\]]*)( #.*)?"
+    r"( *(?:- +)*(?:[A-Za-z_][A-Za-z0-9_]*: +)?(?:&[A-Za-z0-9_]+ +(?=\[\[))?[-+0-9.eE, \[\]]*)( #.*)?"
 )
 _NUMBERS = re.compile(r"\[([-+0-9.][-+0-9.eE, ]*)\]")
 _HUGE = 1e300
@@ -75,7 +90,7 @@ def read_yaml(source: Source) -> Any:
             if builder.met == len(rows):
                 return data
         except (InputError, _Odd):
-            if builder.nodes > MAX_NODES:
+            if builder.nodes > MAX_NODES or builder.count > MAX_VALUES:
                 raise  # number by number there are only more
     return _Builder(source).document()
 

@@ -63,10 +63,10 @@ def test_texts_that_are_fine(encoding: str, ending: str, form: str, tmp_path: Pa
 
 
 def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Path) -> bytes:
+    def refuse(self: Path, mode: str) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(blockcalc.BlockcalcError, match="cannot be read: Permission denied"):
         blockcalc.load(tmp_path / "a.yaml")
 

@@ -48,6 +48,7 @@ BOMBS = {
     "digits.json": (lambda: f'{{"x": [[{"9" * 1_000_000}]]}}', "too many digits"),
     "power.yaml": (lambda: "x: [[1e1000000000]]\nattn: {out: [[1]]}\n", "a number is wanted"),
     "fraction.yaml": (lambda: f"x: [[1/{'9' * 100_000}]]\n", "a number is wanted"),
+    "commas.json": (lambda: f'{{"x": [{"1," * 5_000_000}1]}}', "more than 5000000 values"),
     "random.yaml": (lambda: "x: {random: [90000, 90000]}\n", "more than may be read"),
 }
 

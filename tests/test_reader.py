@@ -45,7 +45,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "no such file" in refused(lambda: read_file("a\0b"))
     (tmp_path / "large.yaml").write_bytes(b" " * (MAX_BYTES + 1))
     said = refused(lambda: read_file(str(tmp_path / "large.yaml")))
-    assert "the most" in said
+    assert "that may be read" in said
     assert "{file: weights.npz, key: name}" in said
     assert "2:1: this is not utf-8 text" in refused(lambda: decode(b"a\n\xff", "a"))
     assert "this is not utf-16 text" in refused(lambda: decode(b"\xff\xfe\x00\xd8", "a"))
@@ -185,7 +185,7 @@ def test_troubles_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_csv_beyond_the_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.csv").write_text("1,2\n")
-    monkeypatch.setattr("blockcalc.weights.MAX_BYTES", 2)
+    monkeypatch.setattr("blockcalc.weights.MAX_CSV", 2)
     assert "npz or safetensors" in refused(lambda: tensors(tmp_path / "a.csv"))
 
 
@@ -213,6 +213,7 @@ def test_corners_of_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
     said = refused(lambda: read_yaml(Source("a", "[[1, 2, 3], a, b, c, d]")))
     assert "more than 4 entries" in said
     assert "npz or safetensors" in said
+    monkeypatch.setattr("blockcalc.yaml_text.MAX_VALUES", 100)
     assert "more than 4 entries" in refused(lambda: read_yaml(Source("a", "x: [[1], [2], [3]]")))
     monkeypatch.undo()
     assert read_yaml(Source("a", "a: &v [1, 2]\nb: *v\nc: ~\n")) == {
@@ -305,6 +306,12 @@ def test_depth_that_hides_behind_a_number() -> None:
     assert "more than 64 deep" in refused(lambda: read_text(mixed, "a.json"))
 
 
+def test_json_is_held_to_its_count_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("blockcalc.json_text.MAX_VALUES", 3)
+    assert read_text('{"a": [1, 2, 3]}', "a.json").data
+    assert "more than 3 values" in refused(lambda: read_text('{"a": [1, 2, 3, 4]}', "a.json"))
+
+
 def test_a_row_of_numbers_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("blockcalc.yaml_text.MAX_NODES", 5)
     assert read_text("a: [[1, 2, 3], [4, 5, 6], [7, 8, 9]]\n", "a.yaml").data["a"][2] == [7, 8, 9]
@@ -338,7 +345,7 @@ def test_values_are_counted_with_what_aliases_stand_for(
 def test_the_bound_on_bytes_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("blockcalc.source.MAX_BYTES", 4)
     assert decode(b"a: 1", "a") == "a: 1"
-    assert "the file has 5 bytes; 4 is the most" in refused(lambda: decode(b"a: 12", "a"))
+    assert "the file has more than the 4 bytes" in refused(lambda: decode(b"a: 12", "a"))
 
 
 @pytest.mark.parametrize(
