@@ -37,7 +37,7 @@ def read_json(source: Source) -> Any:
 
     if not source.text or source.text.isspace():
         raise source.fail(say("file.empty"), 0, 0)
-    source.find_marks = lambda own, marks: _Walker(own.text, marks).document()
+    source.find_marks = lambda own, marks: _Walker(own.text, marks, rows=own.rows).document()
     try:
         data = json.loads(source.text, object_pairs_hook=pairs, parse_constant=constant)
     except json.JSONDecodeError as error:
@@ -88,14 +88,24 @@ def _levels(data: Any, look: Callable[[list[Any]], bool]) -> tuple[int, int]:
 _TOKEN = re.compile(r'[ \t\n\r]*("(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+)')
 
 
+_ROW = re.compile(r"[-+0-9.eE, \t\n\r]*\]")
+
+
 class _Walker:
     """Walks a text that the JSON reader has found well formed, and notes places.
 
     With a source it is looking for what that reader refused: a key given twice, NaN.
     """
 
-    def __init__(self, text: str, marks: Marks, source: Source | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        marks: Marks,
+        source: Source | None = None,
+        rows: dict[Path, int] | None = None,
+    ) -> None:
         self.text, self.marks, self.source = text, marks, source
+        self.rows = {} if rows is None else rows
         self.known = (0, 0, 0)  # a place, its line, and where that line begins
 
     def document(self) -> None:
@@ -144,6 +154,10 @@ class _Walker:
             at = self.value((*path, key), self.token(end)[2])
 
     def items(self, path: Path, at: int) -> int:
+        row = _ROW.match(self.text, at)
+        if row:
+            self.rows[path] = at - 1
+            return row.end()
         index = 0
         while True:
             word, _, end = self.token(at)

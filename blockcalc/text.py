@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -17,6 +19,7 @@ MAX_NODES = 500_000  # what YAML has to be told one by one
 
 Path = tuple[str | int, ...]
 Marks = dict[Path, tuple[int, int]]
+_ENTRY = re.compile(r"[^\[\],\s]+")
 KEY = "\0"  # before a path in the marks: the place of the key, not of the value
 
 
@@ -25,7 +28,8 @@ class Source:
     """A text and the plain data in it.
 
     ``find_marks`` reads the text once more for the places of its values, which only an error pays for;
-    ``overrides`` are the places of values set beside the file.
+    ``rows`` has where each row of plain numbers begins, whose entries are looked for when one is asked
+    for; ``overrides`` are the places of values set beside the file.
     """
 
     name: str
@@ -33,6 +37,7 @@ class Source:
     data: Any = None
     find_marks: Callable[[Source, Marks], None] | None = None
     overrides: dict[Path, Place] = field(default_factory=dict)
+    rows: dict[Path, int] = field(default_factory=dict)
 
     def place(self, path: str | Path, key: bool = False) -> Place:
         """Give the place of the value at a path, or of its key.
@@ -53,8 +58,16 @@ class Source:
         while parts:
             if parts in self._marks:
                 return self.at(*self._marks[parts])
+            if parts[:-1] in self.rows and isinstance(parts[-1], int):
+                return self.in_row(self.rows[parts[:-1]], parts[-1])
             parts = parts[:-1]
         return Place(self.name)
+
+    def in_row(self, start: int, index: int) -> Place:
+        """Give the place of an entry of the row of numbers that begins at ``start``."""
+        entry = next(islice(_ENTRY.finditer(self.text, start + 1), index, None))
+        line = self.text.count("\n", 0, entry.start())
+        return self.at(line, entry.start() - (self.text.rfind("\n", 0, entry.start()) + 1))
 
     def folder(self, path: Path) -> FilePath:
         """Give the folder that a file name under a path starts from.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any
 
 from blockcalc.errors import InputError
@@ -81,7 +82,7 @@ def read_yaml(source: Source) -> Any:
     numbers are read by themselves: a matrix needs no node for each number. Where anything is odd
     the text is read again as it stands.
     """
-    source.find_marks = lambda own, marks: _Builder(own, marks=marks).document() and None
+    source.find_marks = _mark
     short, rows = _shortened(source.text)
     if rows:
         try:
@@ -93,6 +94,19 @@ def read_yaml(source: Source) -> Any:
             if builder.nodes > MAX_NODES or builder.count > MAX_VALUES:
                 raise  # number by number there are only more
     return _Builder(source).document()
+
+
+def _mark(source: Source, marks: Marks) -> None:
+    """Note the places of a text that has been read; rows of plain numbers are noted whole."""
+    short, rows = _shortened(source.text)
+    builder = _Builder(source, short, rows, marks)
+    with suppress(InputError, _Odd):
+        builder.document()
+        if builder.met == len(rows):
+            return
+    marks.clear()
+    source.rows.clear()
+    _Builder(source, marks=marks).document()
 
 
 def _shortened(text: str) -> tuple[str, set[tuple[int, int]]]:
@@ -202,7 +216,7 @@ class _Builder:
         if anchor is not None:
             self.open.add(anchor)
         if kind == "ScalarEvent" and event.style == '"' and self.is_row(event):
-            value: Any = self.row(event, depth)
+            value: Any = self.row(event, path, depth)
         elif kind == "ScalarEvent":
             plain = event.implicit[0] and event.tag is None
             value = plain_scalar(event.value) if plain else event.value
@@ -222,10 +236,12 @@ class _Builder:
         """Tell whether a quoted text is a row in short form: one begins there."""
         return (event.start_mark.line, event.start_mark.column) in self.rows
 
-    def row(self, event: Any, depth: int) -> list[Any]:
+    def row(self, event: Any, path: Path, depth: int) -> list[Any]:
         """Read a row in short form."""
         if depth >= MAX_DEPTH:
             raise _Odd
+        if self.marks is not None:
+            self.source.rows[path] = event.start_mark.index
         found = _numbers(event.value)
         self.met += 1
         self.count += len(found)

@@ -15,7 +15,7 @@ from blockcalc.errors import BlockcalcError
 from blockcalc.source import read_text
 from blockcalc.text import Source
 from blockcalc.views.report import report
-from blockcalc.yaml_text import _Builder, _shortened, read_yaml
+from blockcalc.yaml_text import _Builder, _mark, _shortened, read_yaml
 
 PIECES = [
     "[1, 2]", "[-.5, +3, 1e5]", "[007, 1.]", "[]", "[1,,2]", "[1, 2,]", "[1 2]", "[- 1]", "[1e400]", "[1e-400]",
@@ -125,3 +125,35 @@ def test_a_matrix_is_the_same_in_every_spelling() -> None:
         for form in forms
     ]
     assert all(array.tolist() == rows for array in arrays)
+
+
+def paths_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inside: list[Any] = []
+    if isinstance(value, dict):
+        inside = list(value.items())
+    elif isinstance(value, list):
+        inside = list(enumerate(value))
+    return [path, *(p for key, own in inside for p in paths_of(own, (*path, key)))]
+
+
+@settings(max_examples=400)
+@example(text="a: &v [[1, 2], [3, 4]] # x\nb: *v\nc: [[1,  -2.5],\n   [x, 4]]\n")
+@given(text=texts())
+def test_places_by_rows_are_places_by_numbers(text: str) -> None:
+    try:
+        data = read_yaml(Source("a", text))
+    except BlockcalcError:
+        return
+    by_rows = Source("a", text, data, _mark)
+    by_numbers = Source("a", text, data, lambda own, marks: _Builder(own, marks=marks).document())
+    for path in paths_of(data):
+        assert by_rows.place(path) == by_numbers.place(path), path
+        assert by_rows.place(path, key=True) == by_numbers.place(path, key=True)
+
+
+def test_places_in_json_rows() -> None:
+    text = '{"a": [1, 2.5,\n  -3e1], "b": [[4], []], "c": ["x", 5]}'
+    source = read_text(text, "a.json")
+    want = {("a", 0): "1:8", ("a", 1): "1:11", ("a", 2): "2:3", ("b", 0, 0): "2:17", ("b", 1): "2:21",
+            ("c", 1): "2:37", ("b",): "2:15"}  # fmt: skip
+    assert {path: str(source.place(path))[7:] for path in want} == want
