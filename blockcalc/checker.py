@@ -20,6 +20,8 @@ MAX_FAULTS = 20
 EXACT = 2.0**53  # float64 holds every whole number up to here
 _FRACTION = re.compile(r"([-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?)/([0-9]{1,300}(?:\.[0-9]{1,300})?)")
 _QUOTED = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_SPACES = re.compile(r"[0-9]\s+[-0-9]")
+_DASHES = "\u2212\u2013\u2014\ufe63\uff0d"
 _COMMA = re.compile(r"\[[^\[\]]*[0-9],[0-9][^\[\]]*, [^\[\]]*\]")
 
 
@@ -46,6 +48,8 @@ class Checker:
         place = self.source.place(path, key)
         if hint is None and self.has_commas(path):
             hint = say("hint.decimal_comma")
+        if hint is None and "\uff0c" in (place.text or ""):
+            hint = say("hint.full_comma")
         self.faults.append(Fault(message, place, hint))
         if len(self.faults) >= MAX_FAULTS:
             self.give_up()
@@ -205,7 +209,8 @@ class Checker:
                 key = "array.ragged" if len(first) == len(shape) == 1 else "array.uneven"
                 has = count(shape[0]) if key == "array.ragged" else dims(shape)
                 text = say(key, name=name, row=i + 1, has=has, first=dims(first))
-                self.fault((*path, i), text)
+                typed = isinstance(value[i], list) and any(_SPACES.search(str(v)) for v in value[i])
+                self.fault((*path, i), text, say("want.matrix.spaces") if typed else None)
         return (len(value), *first) if first and None not in shapes else None
 
     def collect(self, value: list[Any], path: Path, flat: list[float]) -> None:
@@ -290,8 +295,9 @@ def _number_hint(text: str) -> str | None:
     stripped = text.strip()
     if re.fullmatch(r"[-+]?[0-9]+,[0-9]+", stripped):
         return say("hint.decimal_comma")
-    if "\u2212" in text:
-        return say("hint.minus")
+    for dash in _DASHES:
+        if dash in text:
+            return say("hint.minus", code=f"U+{ord(dash):04X}")
     if any("\uff01" <= c <= "\uff5e" for c in text):
         return say("hint.full_width")
     if _QUOTED.fullmatch(stripped):

@@ -20,6 +20,7 @@ from blockcalc.titles import say
 from blockcalc.weights import Tensor, tensors
 
 MAX_CONFIG = 2**20
+_POWER = re.compile(r"(?<![0-9.\w])([0-9]+)e-(?=[0-9])")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Checkpoint:
 def open_checkpoint(name: str) -> Checkpoint:
     """Read config and headers of a folder, or of a safetensors file with its config beside it."""
     path = Path(name)
+    if not path.exists():
+        raise InputError(Fault(say("file.missing"), Place(name)))
     if path.is_dir():
         files = sorted(path.glob("*.safetensors"))
         if not files:
@@ -228,7 +231,7 @@ def as_yaml(written: Written) -> str:
     Examples
     --------
     >>> print(as_yaml(Written("", {"norm": {"eps": 1e-05}, "blocks": [{"attn": {"n_heads": 2}}]})), end="")
-    norm: {"eps": 1e-05}
+    norm: {"eps": 1.0e-05}
     blocks:
       - attn:
           n_heads: 2
@@ -250,7 +253,9 @@ def as_yaml(written: Written) -> str:
 def _written(value: Any) -> str:
     """Write a value in one line; what cannot be seen by its number."""
     text = json.dumps(value, ensure_ascii=False)
-    return text if text.isprintable() else json.dumps(value)
+    text = text if text.isprintable() else json.dumps(value)
+    # every reader of YAML takes 1.0e-12 for a number, and not all take 1e-12
+    return text if '"file"' in text else _POWER.sub(r"\1.0e-", text)
 
 
 def _part(name: str, own: Mapping[str, Any], indent: str) -> list[str]:

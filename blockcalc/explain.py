@@ -89,14 +89,16 @@ def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
     without a star may also be that of a given matrix.
     """
     names = {eq.out.name: eq.out.name for eq in program.equations}
-    names.update((a, t) for a, t in program.aliases.items() if t in names)
+    names.update(program.aliases)
     chosen: set[str] = set()
     for pattern in patterns:
         hits = {t for name, t in names.items() if fnmatchcase(name, pattern)}
         if not hits and not any(c in pattern for c in "*?["):
             hits = {program.find(pattern)}
         elif not hits:
-            hits = {t for name, t in names.items() if fnmatchcase(name, f"*.{pattern}")}
+            given = {ref.name: ref.name for ref in program.inputs}
+            ends = [(name, t) for name, t in names.items() if fnmatchcase(name, f"*.{pattern}")]
+            hits = {t for _, t in ends} or {t for t in given if fnmatchcase(t, pattern)}
         if not hits:
             hint = did_you_mean(pattern, names) or say("step.list", names=listed(names))
             raise UsageError(Fault(say("steps.none", pattern=pattern), hint=hint))

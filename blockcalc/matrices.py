@@ -77,6 +77,8 @@ def _formed(
         array = _by_rule(c, form, value, path, ranks)
     if array is None:
         return None
+    if ranks == (1,) and array.ndim == 2:
+        array = array.ravel()  # a csv file has rows, even where there is only one
     if _flag(c, value, path, "transpose") and array.ndim > 1:
         array = np.ascontiguousarray(array.swapaxes(-1, -2))
     return c.keep(array, path)
@@ -161,7 +163,8 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
         if tensor is None or window is None:
             return None
         shape = tuple(len(range(*s.indices(n))) for s, n in zip(window, tensor.shape, strict=True))
-        if len(shape) not in ranks:
+        line = ranks == (1,) and file.suffix.lower() == ".csv" and 1 in shape
+        if len(shape) not in ranks and not line:
             text = say("weights.rank", name=tensor.name or name, shape=dims(shape), n=_ranks(ranks))
             c.fault((*path, "file"), text)
             return None

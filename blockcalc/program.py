@@ -136,7 +136,9 @@ def did_you_mean(word: str, known: Mapping[str, Any] | list[str]) -> str | None:
     """Make a sentence that offers the nearest known word, if one is near."""
     import difflib  # only where something went wrong
 
-    near = difflib.get_close_matches(word, list(known), n=1)
+    near = difflib.get_close_matches(word, list(known), n=1) or difflib.get_close_matches(
+        word.lower(), list(known), n=1
+    )
     return say("hint.did_you_mean", word=near[0]) if near else None
 
 

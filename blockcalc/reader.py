@@ -62,7 +62,8 @@ def load(
     if sets:
         text.data = _plain(text.data)  # what aliases share is set in one place only
     for key, value in sets:
-        _set(text, key, value)
+        for one in _every(text.data, key):
+            _set(text, one, value)
     return check(Checker(text), orders)
 
 
@@ -141,6 +142,16 @@ def _plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(v, depth + 1) for v in value]
     return value
+
+
+def _every(data: Any, key: str) -> list[str]:
+    """Give the keys that ``blocks.*.attn.causal`` means: one for each entry of the list."""
+    before, star, after = key.partition(".*.")
+    for part in before.split("."):
+        data = data.get(part) if isinstance(data, dict) else None
+    if not star or not isinstance(data, list):
+        return [key]
+    return [f"{before}.{i}.{after}" for i in range(len(data))]
 
 
 def _set(source: Source, key: str, text: str) -> None:

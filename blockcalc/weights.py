@@ -83,6 +83,10 @@ def read(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[np.float64]
 
 
 def _ending(path: Path) -> str:
+    if not path.exists():
+        raise FileNotFoundError
+    if path.is_dir():
+        raise IsADirectoryError
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         text = say("weights.ending", ending=ending or path.name, known=", ".join(ENDINGS))
@@ -230,7 +234,7 @@ def _cell(path: Path, number: int, line: str, cell: str) -> float:
     value = plain_scalar(cell.strip().strip('"'))
     if isinstance(value, bool) or not isinstance(value, int | float):
         place = Place(str(path), number, line.index(cell) + 1, line)
-        hint = say("hint.decimal_comma") if "," in cell else None
+        hint = say("hint.decimal_comma") if "," in cell else say("weights.csv")
         raise InputError(Fault(say("number.text", text=cell.strip()[:40]), place, hint))
     return float(value)
 

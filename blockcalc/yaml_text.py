@@ -193,7 +193,9 @@ class _Builder:
         problem = str(getattr(error, "problem", error))
         if "nesting depth" in problem:
             return self.source.fail(say("file.deep", limit=MAX_DEPTH), line, column)
-        return self.source.fail(say("yaml.syntax", problem=problem), line, column)
+        key = f"yaml.hint.{problem}"
+        hint = say(key) if known(key) else None
+        return self.source.fail(say("yaml.syntax", problem=problem), line, column, hint)
 
     def fail(self, key: str, event: Any, /, **fields: Any) -> InputError:
         mark, hint = event.start_mark, f"{key}.hint"

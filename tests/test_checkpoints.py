@@ -139,6 +139,8 @@ def test_what_is_no_model(tmp_path: Path) -> None:
     assert "no such file" in refused(tmp_path / "none.safetensors")
     folder = changed(tmp_path, "gpt2")
     assert "there is no layer 7; the model has 2" in refused(folder, 7)
+    file = open_checkpoint(str(folder / "model.safetensors"))
+    assert layer_file(file, 1, folder / "a.yaml").what == "layer 1"
     for raw, said in (("[1]", "this is none"), ("{", "not JSON")):
         (folder / "config.json").write_text(raw)
         assert said in refused(folder)

@@ -240,3 +240,93 @@ def test_odd_names_and_links_can_be_read_back(tmp_path: Path) -> None:
     for target in (tmp_path / "l.yaml", tmp_path / "link" / "l.yaml"):
         target.write_text(as_yaml(layer_file(open_checkpoint(str(folder)), 0, target)))
         assert blockcalc.run(blockcalc.load(target))["out"].shape == (4, 8)
+
+
+# what a newcomer found ------------------------------------------------------------------
+
+
+def written(tmp_path: Path, body: str) -> Path:
+    path = tmp_path / "a.yaml"
+    path.write_text(body, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("rows", ["1,2\n", "1\n2\n"])
+def test_a_vector_of_a_csv_file(rows: str, tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text(rows)
+    path = written(tmp_path, "x: [[1, 0]]\nattn: {out: [[0, 0]]}\nnorm1: {gamma: {file: v.csv}}\n")
+    assert blockcalc.load(path).arrays["norm1.gamma"].tolist() == [1, 2]
+
+
+def test_what_is_written_is_a_number_to_every_reader_of_yaml(tmp_path: Path) -> None:
+    import yaml
+
+    folder = model(tmp_path, "bert", layer_norm_eps=1e-12)
+    text = as_yaml(layer_file(open_checkpoint(str(folder)), 0, tmp_path / "a.yaml"))
+    assert yaml.safe_load(text)["norm"]["eps"] == 1e-12
+    for path in sorted((HERE.parent / "samples").glob("*.yaml")):
+        assert (
+            yaml.safe_load(path.read_text(encoding="utf-8"))
+            == read_text(path.read_text(encoding="utf-8"), path.name).data
+        )
+
+
+def test_patterns_find_names_that_are_not_written_and_given_matrices() -> None:
+    from blockcalc.block import build
+    from blockcalc.explain import chosen_steps
+
+    data = {"x": X, "blocks": [{"attn": {"w_q": X, "w_k": X, "w_v": X, "causal": True}}] * 2}
+    program = build(blockcalc.load(data))
+    assert chosen_steps(program, ["blocks.*.attn.allowed"]) == {
+        "blocks.0.attn.causal",
+        "blocks.1.attn.causal",
+    }
+    assert chosen_steps(program, ["blocks.*.attn.w_q"]) == {
+        "blocks.0.attn.w_q",
+        "blocks.1.attn.w_q",
+    }
+    assert chosen_steps(program, ["attn.sc*"]) == {
+        f"blocks.{i}.attn.{s}" for i in (0, 1) for s in ("scores", "scaled")
+    }
+
+
+def test_what_is_not_there_is_said_first(tmp_path: Path) -> None:
+    assert "no such file" in refused(lambda: open_checkpoint(str(tmp_path / "nodir")))
+    assert "no such file" in refused(lambda: tensors(tmp_path / "none.txt"))
+    assert "this is a folder" in refused(lambda: tensors(tmp_path))
+
+
+def test_a_star_sets_every_block() -> None:
+    data = {"x": X, "blocks": [{"attn": {"w_q": X, "w_k": X, "w_v": X}}] * 3}
+    spec = blockcalc.load(data, [("blocks.*.attn.padding", "[keep, pad]")])
+    assert all(f"blocks.{i}.attn.padding" in spec.arrays for i in range(3))
+    assert "unknown key" in refused(lambda: blockcalc.load(OUT, [("attn.*.padding", "1")]))
+
+
+def test_an_option_is_no_file() -> None:
+    done = cli("run", "--set", "x=a", "--error-format", "json")
+    (error,) = json.loads(done.stderr)["errors"]
+    assert (error["file"], error["option"]) == (None, "--set x=a")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("x: [[1, 0], [0， 1]]\n", "U+FF0C"),
+        ("x: [[1, 0, 1], [0 1 1]]\n", "with commas"),
+        ("x: [[–1, 0]]\n", "U+2013"),
+        ("x: [[−1, 0]]\n", "U+2212"),
+        ("x: [[1, 0]]\nattn: {W_Q: [[1]]}\n", "did you mean 'w_q'?"),
+        ("title: Exercise: three\n", "in quotes"),
+        ("x: [[1, 0]\nattn: {}\n", "a bracket [ is not closed"),
+        ("x: {value: [[1, 0]]\nattn: {}\n", "a brace { is not closed"),
+        ("x: [[1, 0]]\n attn: {}\n", "the same column"),
+    ],
+)
+def test_hints_for_what_people_type(body: str, said: str, tmp_path: Path) -> None:
+    assert said in refused(lambda: blockcalc.load(written(tmp_path, body)))
+
+
+def test_a_csv_with_a_header_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("a,b\n1,2\n")
+    assert "no header" in refused(lambda: tensors(tmp_path / "v.csv"))

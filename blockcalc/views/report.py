@@ -6,7 +6,7 @@ import json
 
 from rich.cells import cell_len
 
-from blockcalc.errors import BlockcalcError, Fault
+from blockcalc.errors import BlockcalcError, Fault, Place
 from blockcalc.notation import clean
 from blockcalc.titles import say
 
@@ -30,7 +30,7 @@ def report(error: BlockcalcError) -> str:
 
 
 def as_json(error: BlockcalcError) -> str:
-    """Write all faults of an error for a program: message, file, line, column, text, hint.
+    """Write all faults of an error for a program: message, file or option, line, column, text, hint.
 
     Lines and columns count from 1; null where there is none.
 
@@ -38,12 +38,13 @@ def as_json(error: BlockcalcError) -> str:
     --------
     >>> from blockcalc.errors import Place
     >>> print(as_json(BlockcalcError(Fault("unknown key 'nrom'", Place("a.yaml", 1, 1, "nrom: pre")))))
-    {"errors": [{"message": "unknown key 'nrom'", "file": "a.yaml", "line": 1, "column": 1, "text": "nrom: pre", "hint": null}], "exit_code": 2}
+    {"errors": [{"message": "unknown key 'nrom'", "file": "a.yaml", "option": null, "line": 1, "column": 1, "text": "nrom: pre", "hint": null}], "exit_code": 2}
     """
     faults = [
         {
             "message": fault.message,
-            "file": fault.place.file if fault.place else None,
+            "file": fault.place.file if fault.place and not _option(fault.place) else None,
+            "option": fault.place.file if fault.place and _option(fault.place) else None,
             "line": fault.place.line if fault.place else None,
             "column": fault.place.column if fault.place else None,
             "text": fault.place.text if fault.place else None,
@@ -52,6 +53,11 @@ def as_json(error: BlockcalcError) -> str:
         for fault in error.faults
     ]
     return json.dumps({"errors": faults, "exit_code": error.exit_code})
+
+
+def _option(place: Place) -> bool:
+    """Tell whether a place is an option of the command line."""
+    return place.file.startswith("--")
 
 
 def _lines(fault: Fault) -> list[str]:
