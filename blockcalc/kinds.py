@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from blockcalc.checker import Checker, Reader, quoted
-from blockcalc.matrices import FORMS, matrix
+from blockcalc.matrices import matrix
 from blockcalc.text import Path
 from blockcalc.titles import known, say
 
@@ -49,7 +49,7 @@ def either(*schemas: Schema) -> Schema:
 
 
 def ref(name: str) -> Schema:
-    """Point to a schema of ``DEFS``."""
+    """Point to one of the ``definitions``."""
     return {"$ref": f"#/$defs/{name}"}
 
 
@@ -97,26 +97,32 @@ def _form(name: str, more: Sequence[str], cells: list[Schema]) -> Schema:
 
 def numbers(cell: Schema, *ranks: int) -> Schema:
     """Give the schema of a matrix: lists of the given depths, or another form of it."""
+    from blockcalc.forms import FORMS  # a reading needs no schema
+
     cells = lists(cell, ranks)
     return either(*cells, *(_form(name, more, cells) for name, more in FORMS.items()))
 
 
-DEFS: dict[str, Schema] = {
-    "number": either(
-        {"type": "number"},
-        {"type": "string", "pattern": r"^\s*[-+]?[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?\s*$"},
-    ),
-    "size": either(
-        {"type": "number", "minimum": 0},
-        {"type": "string", "pattern": r"^\s*\+?[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?\s*$"},
-    ),
-    "vector": numbers(ref("number"), 1),
-    "matrix": numbers(ref("number"), 2),
-    "input": numbers(ref("number"), 2, 3),
-    "pattern": numbers(either(FLAG, {"enum": [0, 1]}), 1, 2, 3, 4),
-    "bias": numbers(either(ref("number"), {"const": "-inf"}), 2, 3, 4),
-    "answer": numbers(either(ref("number"), {"type": "null"}, {"enum": ["?", "-inf"]}), 1, 2, 3, 4),
-}
+def definitions() -> dict[str, Schema]:
+    """Give the schemas to which others point."""
+    return {
+        "number": either(
+            {"type": "number"},
+            {"type": "string", "pattern": r"^\s*[-+]?[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?\s*$"},
+        ),
+        "size": either(
+            {"type": "number", "minimum": 0},
+            {"type": "string", "pattern": r"^\s*\+?[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?\s*$"},
+        ),
+        "vector": numbers(ref("number"), 1),
+        "matrix": numbers(ref("number"), 2),
+        "input": numbers(ref("number"), 2, 3),
+        "pattern": numbers(either(FLAG, {"enum": [0, 1]}), 1, 2, 3, 4),
+        "bias": numbers(either(ref("number"), {"const": "-inf"}), 2, 3, 4),
+        "answer": numbers(
+            either(ref("number"), {"type": "null"}, {"enum": ["?", "-inf"]}), 1, 2, 3, 4
+        ),
+    }
 
 
 def word(*known_words: str) -> Kind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from blockcalc.keys import TOP
-from blockcalc.kinds import DEFS, section
+from blockcalc.kinds import definitions, section
 from blockcalc.titles import say
 
 
@@ -25,5 +25,5 @@ def schema() -> dict[str, Any]:
         **section(TOP, ""),
         "required": ["x"],
         "oneOf": [{"required": ["attn"]}, {"required": ["blocks"]}],
-        "$defs": DEFS,
+        "$defs": definitions(),
     }

@@ -24,6 +24,7 @@ FLOORS = [
     {"trace", "dropout", "compose", "align", "arithmetic", "checker", "line", "options"},
     {"layers", "conventions"},
     {"attention"},
+    {"forms"},
     {"matrices"},
     {"kinds"},
     {"block", "shown", "keys"},
@@ -37,7 +38,7 @@ FLOORS = [
     {"__main__", "__init__"},
 ]
 LIBRARIES: dict[str, set[str]] = {
-    "numpy": {"expr", "decimals", "ops", "movement", "dropout", "parts", "comparison", "weights", "matrices", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
+    "numpy": {"expr", "decimals", "ops", "movement", "dropout", "parts", "comparison", "weights", "matrices", "forms", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
               "explain", "views.data"},
     "rich": {"cli", "views.terminal", "views.screen", "views.latex", "views.report"},
     "typer": {"cli", "line", "options"},
