@@ -61,6 +61,12 @@ class Checker:
         text = self.source.place(path).text
         return bool(text and _COMMA.search(text))
 
+    def is_set(self, path: Path | str) -> bool:
+        """Tell whether a value was set beside the file, on the command line."""
+        if isinstance(path, str):
+            path = self.paths.get(path, ())
+        return any(path[:n] in self.source.overrides for n in range(1, len(path) + 1))
+
     def give_up(self) -> None:
         """Raise what has been collected, if anything."""
         if self.faults:

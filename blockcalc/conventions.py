@@ -35,7 +35,7 @@ def head(spec: Spec, trace: Trace) -> Head:
     norms = [s for s in program.sections if s.kind == "layer_norm"]
     two = any(s.settings["width"] == 2 for s in norms)
     hints = [say("hint.two_features")] if two else []
-    hints += spec.inexact[:MOST_HINTS]
+    hints += spec.remarks[:MOST_HINTS]
     for block in {block.keys: block for block in spec.blocks if block.ffn is None}.values():
         if any(key.startswith(f"{block.keys}norm2.") for key in spec.arrays):
             hints.append(say("hint.spare_norm", name=f"{block.keys}norm2"))

@@ -14,11 +14,13 @@ from blockcalc.titles import say
 
 
 class Faults(Protocol):
-    """Takes note of faults at a path, and knows the lines of the file."""
+    """Takes note of faults at a path, and knows the lines of the file and what was set beside it."""
 
     def fault(self, path: Path | str, message: str, hint: str | None = None) -> None: ...
 
     def has_commas(self, path: Path | str) -> bool: ...
+
+    def is_set(self, path: Path | str) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class Chain:
             hint = say("hint.decimal_comma")
         elif hint is None and array.ndim == 2 and self.turned(array, axis, size):
             hint = say("shape.transposed", name=name)
-        self.faults.fault(name, both, hint)
+        newer = self.faults.is_set(size.name) and not self.faults.is_set(name)
+        self.faults.fault(size.name if newer else name, both, hint)
 
     def turned(self, array: NDArray[Any], axis: int, size: Size) -> bool:
         """Tell whether a weight would fit if its rows were its columns, and does not fit as it is."""

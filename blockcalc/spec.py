@@ -114,8 +114,8 @@ class Spec:
         A person's own numbers by step; nan where not judged.
     origins : mapping
         Where a matrix that is not written out came from.
-    inexact : tuple of str
-        A sentence for each whole number that float64 cannot hold.
+    remarks : tuple of str
+        What the reading has to say: each whole number that float64 cannot hold, answers that were left out.
     source : Source or None
         Where it came from; gives the place of every key.
     """
@@ -133,7 +133,7 @@ class Spec:
     rounding: Rounding | None = None
     expect: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
-    inexact: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     source: Any = None
 
     def place(self, path: str) -> Place | None:

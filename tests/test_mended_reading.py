@@ -15,7 +15,8 @@ import pytest
 
 import blockcalc
 from blockcalc.checkpoints import as_yaml, layer_file, open_checkpoint
-from blockcalc.reader import parse_sets
+from blockcalc.errors import InputError
+from blockcalc.reader import load, parse_sets
 from blockcalc.source import read_text
 from blockcalc.views.report import report
 from blockcalc.weights import tensors
@@ -112,7 +113,7 @@ def test_giants_of_a_file_are_noted(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.array([[2**53 + 1, 1], [0, 1]]))
     path = tmp_path / "a.yaml"
     path.write_text("x: {file: a.npy}\nattn: {out: {zeros: [2, 2]}}\n")
-    assert "x has whole numbers" in blockcalc.load(path).inexact[0]
+    assert "x has whole numbers" in blockcalc.load(path).remarks[0]
 
 
 def test_a_question_mark_in_a_text_stays(tmp_path: Path) -> None:
@@ -330,3 +331,22 @@ def test_hints_for_what_people_type(body: str, said: str, tmp_path: Path) -> Non
 def test_a_csv_with_a_header_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("a,b\n1,2\n")
     assert "no header" in refused(lambda: tensors(tmp_path / "v.csv"))
+
+
+def test_what_is_set_may_change_the_shape_of_answers() -> None:
+    spec = load(str(HERE.parent / "samples" / "tiny.yaml"), [("x", "[[1, 2], [3, 4]]")])
+    assert set(spec.expect) < set(load(str(HERE.parent / "samples" / "tiny.yaml")).expect)
+    (told,) = spec.remarks
+    assert "attn.scores" in told
+    with pytest.raises(InputError) as caught:
+        load(str(HERE.parent / "samples" / "tiny.yaml"), [("expect.attn.scores", "[[1, 2]]")])
+    assert "attn.scores is 3×3" in caught.value.faults[0].message
+
+
+def test_a_misfit_is_blamed_on_what_was_set() -> None:
+    with pytest.raises(InputError) as caught:
+        load(str(HERE.parent / "samples" / "tiny.yaml"), [("attn.w_q", "[[1, 2, 3], [4, 5, 6]]")])
+    (fault,) = caught.value.faults
+    assert fault.message.startswith("attn.w_k has 2 columns, but attn.w_q has 3")
+    assert fault.place is not None
+    assert fault.place.file.startswith("--set attn.w_q")

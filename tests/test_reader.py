@@ -148,7 +148,7 @@ def test_a_whole_number_that_float64_cannot_hold_is_noted() -> None:
         head: Any = next(explain(spec, blockcalc.run(spec)))
         assert any("9007199254740993 in the file" in hint for hint in head.hints)
     for fine in ([[2**53, 0], [0, 1]], [[2.0**60, 0], [0, 1]], [[2**60, 0], [0, 1]]):
-        assert blockcalc.load({"x": fine, "attn": {"out": X}}).inexact == ()
+        assert blockcalc.load({"x": fine, "attn": {"out": X}}).remarks == ()
 
 
 def test_sizes_that_have_no_rows(tmp_path: Path) -> None:

@@ -352,6 +352,7 @@ TEXTS: dict[str, str] = {
     "round.one": "round takes one of decimals and significant",
     "round.digits": "a whole number from {low} to 15 is wanted; this is {got}",
     "expect.mapping": "a mapping of steps to numbers is wanted; this is {what}",
+    "expect.lost": "What was set gives these steps another shape, so that the numbers under expect are left out: {names}.",
     "expect.shape": "{name} is {shape}, and this is {has}",
     "key.unused": "{key} is given, and nothing uses it",
     "attn.fused": "{key} stands beside w_qkv, which holds the queries, keys and values in one",
