@@ -47,42 +47,44 @@ def read_json(source: Source) -> Any:
         raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0) from None
     except ValueError:
         raise source.fail(say("number.long"), 0, 0) from None
-    if source.text.count(",") >= MAX_VALUES:
+    deepest, values = _extent(data, source.text)
+    if values > MAX_VALUES:
         raise source.fail(say("file.values", limit=MAX_VALUES), 0, 0)
-    if _depth(data, source.text) > MAX_DEPTH:
+    if deepest > MAX_DEPTH:
         raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0)
     if doubtful:
         _Walker(source.text, {}, source).document()
     return data
 
 
-def _depth(data: Any, text: str) -> int:
-    """Count how deep lists and mappings lie, up to one more than may be.
+def _extent(data: Any, text: str) -> tuple[int, int]:
+    """Count how deep lists and mappings lie, up to one more than may be, and the values in them.
 
     A list that begins with a number is taken for a row of numbers, as long as the text has no more
     brackets than were found so; else every entry is looked at.
     """
     brackets = text.count("[") + text.count("{")
-    deepest, found = _levels(data, lambda inside: isinstance(inside[0], (list, dict)))
+    deepest, found, values = _levels(data, lambda inside: isinstance(inside[0], (list, dict)))
     if deepest <= MAX_DEPTH and found != brackets:
-        deepest, _ = _levels(data, lambda inside: True)
-    return deepest
+        deepest, _, values = _levels(data, lambda inside: True)
+    return deepest, values
 
 
-def _levels(data: Any, look: Callable[[list[Any]], bool]) -> tuple[int, int]:
-    """Count levels and containers, looking into the lists that are to be looked into."""
-    deepest = found = 0
+def _levels(data: Any, look: Callable[[list[Any]], bool]) -> tuple[int, int, int]:
+    """Count levels, containers and values, looking into the lists that are to be looked into."""
+    deepest = found = values = 0
     level = [data]
     while level and deepest <= MAX_DEPTH:
         below = [v for v in level if isinstance(v, (list, dict))]
         level = []
         for v in below:
             inside = list(v.values()) if isinstance(v, dict) else v
+            values += len(inside)
             if inside and (isinstance(v, dict) or look(inside)):
                 level += inside
         deepest += bool(below)
         found += len(below)
-    return deepest, found
+    return deepest, found, values
 
 
 _TOKEN = re.compile(r'[ \t\n\r]*("(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+)')

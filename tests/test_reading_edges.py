@@ -157,6 +157,13 @@ def test_the_depth_that_json_may_have(shape: str) -> None:
     assert "64" in refused(nested(300), "a.json")[0]
 
 
+def test_the_values_that_json_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_text, "MAX_VALUES", 6)
+    assert read_text('{"a": [1, 2], "b": [[3]]}', "a.json").data["a"] == [1, 2]
+    assert "6" in refused('{"a": [1, 2], "b": [[3, 4]]}', "a.json")[0]
+    assert "6" in refused('{"a": [1, [2]], "b": [3, [4]]}', "a.json")[0]
+
+
 def test_places_in_json_are_found_in_any_order() -> None:
     found = read_text('{"a": [1,\n 2,\n 3], "b": {"c": 1}}', "a.json")
     assert found.place("b.c") == Place("a.json", 3, 17, ' 3], "b": {"c": 1}}')
@@ -372,6 +379,10 @@ def test_matrices_are_float64_and_stay_as_they_are() -> None:
     assert plain_array([[1, True]]) is None
     assert plain_array([[2**53, 1]]) is None
     assert plain_array([[1], [2, 3]]) is None
+    assert plain_array([[[1, 2]], [[1, 2], [3, 4]]]) is None
+    assert plain_array([[], [1]]) is None
+    assert plain_array([[10**400]]) is None
+    assert np.array_equal(plain_array([[[1, 2]], [[3, 4.5]]]), [[[1, 2]], [[3, 4.5]]])  # type: ignore[arg-type]
 
 
 def test_rows_under_value_are_kept_under_the_name_of_the_matrix() -> None:
