@@ -26,7 +26,7 @@ from blockcalc.document import (
 from blockcalc.errors import Fault, UsageError
 from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, fill, substitute, walk
 from blockcalc.ops import Array, Elementwise, Quotient, Ref
-from blockcalc.program import Program, Section, did_you_mean, listed
+from blockcalc.program import Equation, Program, Section, did_you_mean, listed
 from blockcalc.shown import Labels, Shown
 from blockcalc.spec import Spec
 from blockcalc.titles import known, say
@@ -127,9 +127,10 @@ class _Explainer:
         self.blocks = {block.name: i for i, block in enumerate(self.program.blocks)}
         self.shown: dict[tuple[str, str], Shown] = {}
         self.first_shown: dict[str, Shown] = {}
+        self.made = {eq.out.name: eq for eq in self.program.equations}
         self.chosen = chosen_steps(self.program, depth.patterns) if depth.patterns else None
 
-    def matrix(self, ref: Ref, magnitude: Array | None = None) -> Shown:
+    def matrix(self, ref: Ref) -> Shown:
         """Give the shown form of a matrix; in the next block of a stack it has another letter."""
         key = ref.name, ref.symbol
         if key not in self.shown:
@@ -138,9 +139,31 @@ class _Explainer:
             if first is not None:
                 self.shown[key] = replace(first, ref=ref)
             else:
-                self.shown[key] = Shown(ref, value, self.digits, whole, magnitude)
+                self.shown[key] = Shown(ref, value, self.digits, whole)
+                if eq := self.made.get(ref.name):
+                    self.measure(eq, self.shown[key])
                 self.first_shown[ref.name] = self.shown[key]
         return self.shown[key]
+
+    def measure(self, eq: Equation, shown: Shown) -> None:
+        """Let a result know its round-off."""
+        inputs = [self.trace.arrays[r.name] for r in eq.inputs]
+        with np.errstate(all="ignore"):
+            shown.magnitude = eq.op.magnitude(inputs)
+        shown.certain = lambda at: is_certain(eq, inputs, at)
+        if shown.magnitude is None and isinstance(eq.op, Elementwise):
+            shown.inherited = lambda at: self.inherited(eq, at)
+
+    def inherited(self, eq: Equation, at: At) -> float:
+        """Give the size below which a function of numbers is round-off, for some of them are."""
+        size, others = 0.0, 1.0
+        for cell in walk(eq.op.cell(at, eq.inputs)):
+            if isinstance(cell, Cell):
+                operand = self.matrix(eq.inputs[cell.operand])
+                noise = operand.noise(cell.at)
+                size = max(size, noise)
+                others *= 1.0 if noise else max(1.0, abs(operand.number(cell.at)))
+        return size * others
 
     def pieces(self) -> Iterator[Piece]:
         if self.chosen is None:
@@ -234,10 +257,7 @@ class _Explainer:
     def step(self, step: Step) -> StepPiece:
         """Say everything about one step."""
         eq = step.equation
-        with np.errstate(all="ignore"):
-            magnitude = eq.op.magnitude(step.inputs)
-        shown = self.matrix(eq.out, magnitude)
-        shown.certain = lambda at: self.is_certain(step, at)
+        shown = self.matrix(eq.out)
         bare = self.depth.detail == "tables"
         operands = () if bare else tuple(self.matrix(r).operand for r in eq.inputs)
         lines = () if bare else tuple(self.lines(step, shown))
@@ -255,16 +275,6 @@ class _Explainer:
             tuple(self.notes(step)),
             self.definition(step),
         )
-
-    def is_certain(self, step: Step, at: At) -> bool:
-        """Tell whether a small number is none of round-off: exact operands make it."""
-
-        def leaf(e: Expr) -> Expr:
-            return exact_figure(float(step.inputs[e.operand][e.at])) if isinstance(e, Cell) else e
-
-        tree = substitute(step.equation.op.cell(at, step.equation.inputs), leaf)
-        short = all(len(e.digits) <= 13 for e in walk(tree) if isinstance(e, Figure))
-        return short and exact_value(tree) not in (None, 0)
 
     def definition(self, step: Step) -> tuple[Expr, Expr] | None:
         """Spell out a function that formulas name: GELU(x) = …."""
@@ -352,6 +362,17 @@ class _Explainer:
                 line = work(left, tree, number, show, result, self.depth.whole)
                 lost = "words.nothing" if result.digits == "-inf" else "words.lost"
                 yield line if line.middle else replace(line, words=say(lost))
+
+
+def is_certain(eq: Equation, inputs: Sequence[Array], at: At) -> bool:
+    """Tell whether a small number is none of round-off: exact operands make it."""
+
+    def leaf(e: Expr) -> Expr:
+        return exact_figure(float(inputs[e.operand][e.at])) if isinstance(e, Cell) else e
+
+    tree = substitute(eq.op.cell(at, eq.inputs), leaf)
+    short = all(len(e.digits) <= 13 for e in walk(tree) if isinstance(e, Figure))
+    return short and exact_value(tree) not in (None, 0)
 
 
 def _no_answer(tree: Expr, number: Number) -> bool:

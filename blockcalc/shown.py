@@ -39,6 +39,8 @@ class Shown:
         What the round-off of each number is measured by.
     certain : callable, optional
         Tells of a number that could be round-off that it is none.
+    inherited : callable, optional
+        Gives the round-off that a number has from those it was made of, where it has no magnitude.
     """
 
     ref: Ref
@@ -47,6 +49,7 @@ class Shown:
     whole: bool = False
     magnitude: NDArray[Any] | None = None
     certain: Callable[[At], bool] | None = None
+    inherited: Callable[[At], float] | None = None
 
     def __post_init__(self) -> None:
         self._places: dict[At, int] = {}
@@ -71,7 +74,8 @@ class Shown:
     def noise(self, at: At) -> float:
         """Give the size below which the number at a place is round-off."""
         if self.magnitude is None:
-            return 0.0
+            size = self.inherited(at) if self.inherited and self.value[at] else 0.0
+            return size if 0 < abs(self.value[at]) <= size else 0.0
         size = self._noise * float(self.magnitude[at])
         if not math.isfinite(size) or not 0 < abs(self.value[at]) <= size:
             return 0.0
