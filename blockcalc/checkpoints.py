@@ -63,6 +63,7 @@ def open_checkpoint(name: str) -> Checkpoint:
             )
     else:
         files = [path]
+    _check_shards(path, files)
     where: dict[str, tuple[Path, Tensor]] = {}
     for file in files:
         for tensor in tensors(file):
@@ -85,6 +86,21 @@ def open_checkpoint(name: str) -> Checkpoint:
     if not isinstance(own, dict):
         raise InputError(Fault(say("import.config"), Place(str(config))))
     return Checkpoint(path, own, where)
+
+
+def _check_shards(path: Path, files: list[Path]) -> None:
+    """Require every file that an index beside them names."""
+    index = path / "model.safetensors.index.json"
+    if not index.is_file():
+        return
+    try:
+        names = set(_read_config(index)["weight_map"].values())
+    except (ValueError, OSError, RecursionError, LookupError, TypeError, AttributeError) as error:
+        raise InputError(Fault(say("json.syntax", problem=str(error)), Place(str(index)))) from None
+    there = {file.name for file in files}
+    missing = sorted(str(name) for name in names if name not in there)
+    if missing:
+        raise InputError(Fault(say("import.shards", names=listed(missing)), Place(str(index))))
 
 
 def _read_config(path: Path) -> Any:
@@ -130,9 +146,11 @@ def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: in
     if not layers or any(i not in layers for i in wanted):
         text = say("import.no_layer", n=layer, count=len(layers))
         raise InputError(Fault(text, place))
+    if layer is None:
+        _check_all(checkpoint, family, layers)
     blocks = [_block(checkpoint, family, layers[i], i, target) for i in wanted]
     first = _settings(checkpoint, family, wanted[0])
-    width = _width(checkpoint, family, layers[wanted[0]], wanted[0])
+    width = _width(checkpoint, blocks[0])
     what = say("import.layers", n=len(wanted)) if layer is None else say("import.layer", n=layer)
     data: dict[str, Any] = {
         "title": f"{checkpoint.path.resolve().name} ({name}), {what}",
@@ -144,8 +162,40 @@ def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: in
         return Written(what, {**data, **blocks[0]})
     data["blocks"] = blocks
     prefix = layers[wanted[0]]
-    final = _refs(checkpoint, family.final, prefix, target)
-    return Written(what, data | final)
+    names = _names(checkpoint, family, family.final, prefix)
+    return Written(what, data | _refs(checkpoint, names, target))
+
+
+def _check_all(checkpoint: Checkpoint, family: Family, layers: Mapping[int, str]) -> None:
+    """Require as many layers as the config says, none of them left out."""
+    said = checkpoint.config.get(family.depth, len(layers))
+    if sorted(layers) != list(range(said if isinstance(said, int) else 0)):
+        numbers = ", ".join(map(str, sorted(layers)))
+        text = say("import.depth", said=said, key=family.depth, there=numbers)
+        raise InputError(Fault(text, Place(str(checkpoint.path))))
+
+
+def _names(
+    checkpoint: Checkpoint, family: Family, keys: Mapping[str, str], start: str
+) -> dict[str, str]:
+    """Give the tensor of each key, none missing but those that may lack.
+
+    Norms of old checkpoints call their weight gamma and their bias beta.
+    """
+    found, missing = {}, []
+    lacks = _asked(checkpoint, lambda: family.lacks(checkpoint.config))
+    for key, name in keys.items():
+        older = re.sub("weight$", "gamma", re.sub("bias$", "beta", name))
+        names = [start + name, *([start + older] if key.endswith((".gamma", ".beta")) else [])]
+        there = [name for name in names if name in checkpoint.where]
+        if there:
+            found[key] = there[0]
+        elif not re.search(lacks, key):
+            missing.append(start + name)
+    if missing:
+        text = say("import.missing", names=listed(missing))
+        raise InputError(Fault(text, Place(str(checkpoint.path))))
+    return found
 
 
 def _layers(checkpoint: Checkpoint, family: Family) -> dict[int, str]:
@@ -188,14 +238,14 @@ def _block(
     """Give the keys of one layer; every tensor of it must have found a place."""
     start = prefix + family.layer.format(i=layer)
     own = [name for name in checkpoint.where if name.startswith(start)]
-    names = {key: start + name for key, name in family.names.items()}
+    names = _names(checkpoint, family, family.names, start)
     strange = sorted(set(own) - set(names.values()))
     strange = [name for name in strange if not re.search(family.spare, name)]
     if strange:
         text = say("import.strange", names=listed(strange))
         raise InputError(Fault(text, Place(str(checkpoint.path))))
     settings = _settings(checkpoint, family, layer)
-    refs = _refs(checkpoint, names, "", target)
+    refs = _refs(checkpoint, names, target)
     found: dict[str, Any] = {}
     for part in ("attn", "ffn", "norm1", "norm2"):
         found[part] = {**settings.get(part, {}), **refs.get(part, {})}
@@ -203,22 +253,21 @@ def _block(
 
 
 def _refs(
-    checkpoint: Checkpoint, names: Mapping[str, str], prefix: str, target: Path
+    checkpoint: Checkpoint, names: Mapping[str, str], target: Path
 ) -> dict[str, dict[str, Any]]:
-    """Refer to each tensor that is there."""
+    """Refer to each tensor."""
     found: dict[str, dict[str, Any]] = {}
     for key, name in names.items():
-        there = checkpoint.where.get(prefix + name)
-        if there is not None:
-            part, _, own = key.partition(".")
-            file = os.path.relpath(os.path.realpath(there[0]), os.path.realpath(target.parent))
-            found.setdefault(part, {})[own] = {"file": Path(file).as_posix(), "key": prefix + name}
+        part, _, own = key.partition(".")
+        there = checkpoint.where[name][0]
+        file = os.path.relpath(os.path.realpath(there), os.path.realpath(target.parent))
+        found.setdefault(part, {})[own] = {"file": Path(file).as_posix(), "key": name}
     return found
 
 
-def _width(checkpoint: Checkpoint, family: Family, prefix: str, layer: int) -> int:
+def _width(checkpoint: Checkpoint, block: Mapping[str, Any]) -> int:
     """Find d_model: the length of the first norm's gamma."""
-    name = prefix + family.layer.format(i=layer) + family.names["norm1.gamma"]
+    name = block["norm1"].get("gamma", block["norm2"].get("beta", {})).get("key", "norm1.gamma")
     there = checkpoint.where.get(name)
     if there is None or len(there[1].shape) != 1:
         raise InputError(Fault(say("weights.missing", key=name), Place(str(checkpoint.path))))

@@ -16,6 +16,7 @@ from blockcalc.titles import say
 
 Config = Mapping[str, Any]
 Parts = dict[str, dict[str, Any]]
+NOTHING = r"$^"  # a pattern that nothing fits
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Family:
     layer : str
         Where layer i stands, ``{i}``; what stands before it is found.
     names : mapping
-        Keys of a block, each with the tensor that it is; a bias may lack.
+        Keys of a block, each with the tensor that it is.
     final : mapping
         Keys of the final norm, with their tensors.
     settings : callable
@@ -40,6 +41,10 @@ class Family:
         Whether weights are stored [in, out].
     spare : str
         A pattern of tensors that hold no weights.
+    lacks : callable
+        From the config to a pattern of the keys whose tensors need not be there.
+    depth : str
+        Where the config says how many layers there are.
     """
 
     types: tuple[str, ...]
@@ -49,7 +54,9 @@ class Family:
     unsaid: Callable[[Config], list[str]] = lambda config: []
     final: Mapping[str, str] = field(default_factory=dict)
     in_out: bool = False
-    spare: str = r"$^"
+    spare: str = NOTHING
+    lacks: Callable[[Config], str] = lambda config: NOTHING
+    depth: str = "num_hidden_layers"
 
 
 def _linear(pairs: Mapping[str, str]) -> dict[str, str]:
@@ -162,6 +169,21 @@ def _not_llama(c: Config) -> list[str]:
     return found
 
 
+def _llama_lacks(c: Config) -> str:
+    """Biases are there only where the config, or the kind of model, says so; shifts of norms never."""
+    heads = "o" if c.get("model_type") == "qwen2" else "" if c.get("attention_bias") else "qkvo"
+    parts = [r"\.beta$", *([rf"attn\.b_[{heads}]$"] if heads else [])]
+    return "|".join(parts if c.get("mlp_bias") else [*parts, r"ffn\.b_"])
+
+
+def _opt_lacks(c: Config) -> str:
+    parts = [] if c.get("enable_bias", True) else [r"\.b_"]
+    parts += [] if c.get("layer_norm_elementwise_affine", True) else [r"norm"]
+    after = not c.get("do_layer_norm_before", True) or c.get("_remove_final_layer_norm")
+    parts += ["final_norm"] if after else []
+    return "|".join(parts) or NOTHING
+
+
 _LLAMA_NAMES = {
     **_norms(norm1="input_layernorm", norm2="post_attention_layernorm"),
     **_linear({"attn.q": "self_attn.q_proj", "attn.k": "self_attn.k_proj", "attn.v": "self_attn.v_proj",
@@ -190,21 +212,23 @@ FAMILIES: dict[str, Family] = {
          **_linear({"attn.qkv": "attn.c_attn", "attn.o": "attn.c_proj", "ffn.1": "mlp.c_fc",
                     "ffn.2": "mlp.c_proj"})},
         _gpt2, _not_gpt2, _norms(final_norm="ln_f"), in_out=True, spare=r"attn\.(masked_)?bias$",
+        depth="n_layer",
     ),
     "Llama": Family(
         ("llama", "mistral", "qwen2"), "layers.{i}.", _LLAMA_NAMES, _llama, _not_llama,
-        _norms(final_norm="norm"), spare=r"rotary_emb\.inv_freq$",
+        _norms(final_norm="norm"), spare=r"rotary_emb\.inv_freq$", lacks=_llama_lacks,
     ),
     "Gemma": Family(
         ("gemma",), "layers.{i}.", _LLAMA_NAMES, _gemma, _not_llama, _norms(final_norm="norm"),
-        spare=r"rotary_emb\.inv_freq$",
+        spare=r"rotary_emb\.inv_freq$", lacks=_llama_lacks,
     ),
     "OPT": Family(
         ("opt",), "decoder.layers.{i}.", _FAIRSEQ_NAMES, _opt,
-        final=_norms(final_norm="decoder.final_layer_norm"),
+        final=_norms(final_norm="decoder.final_layer_norm"), lacks=_opt_lacks,
     ),
     "Whisper": Family(
         ("whisper",), "encoder.layers.{i}.", _FAIRSEQ_NAMES, _whisper,
-        final=_norms(final_norm="encoder.layer_norm"),
+        final=_norms(final_norm="encoder.layer_norm"), lacks=lambda c: r"attn\.b_k$",
+        depth="encoder_layers",
     ),
 }  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,66 @@ def test_tensors_that_no_key_takes_are_refused_by_name(tmp_path: Path) -> None:
     )
     own = {n: v for n, v in own.items() if "input_layernorm" not in n}
     save_file(own, folder / "model.safetensors")
-    assert "there is no 'layers.1.input_layernorm.weight'" in refused(folder, 1)
+    assert "layers.1.input_layernorm.weight" in refused(folder, 1)
+
+
+@pytest.mark.parametrize("name", [path.name for path in FOLDERS])
+def test_a_tensor_that_lacks_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    folder = changed(tmp_path, name)
+    checkpoint = open_checkpoint(str(folder))
+    used = as_yaml(layer_file(checkpoint, None, folder / "a.yaml"))
+    assert any(f'"key": "{tensor}"' in used for tensor in checkpoint.where)
+    for tensor in checkpoint.where:
+        if f'"key": "{tensor}"' in used:
+            rest = {n: v for n, v in checkpoint.where.items() if n != tensor}
+            with pytest.raises(blockcalc.BlockcalcError) as error:
+                layer_file(replace(checkpoint, where=rest), None, folder / "a.yaml")
+            assert tensor in report(error.value)
+
+
+def test_biases_that_the_config_speaks_of_must_be_there(tmp_path: Path) -> None:
+    for key, tensor in (("attention_bias", "q_proj.bias"), ("mlp_bias", "gate_proj.bias")):
+        assert tensor in refused(changed(tmp_path / key, "llama", **{key: True}))
+    own = changed(tmp_path / "c", "opt", enable_bias=False, layer_norm_elementwise_affine=False)
+    assert layer_file(open_checkpoint(str(own)), 0, own / "a.yaml").data["norm1"]
+    own = changed(tmp_path / "d", "opt", _remove_final_layer_norm=True)
+    assert layer_file(open_checkpoint(str(own)), None, own / "a.yaml").data["blocks"]
+
+
+def test_layers_and_shards_that_lack(tmp_path: Path) -> None:
+    folder = changed(tmp_path, "gpt2", n_layer=3)
+    with pytest.raises(blockcalc.BlockcalcError) as error:
+        layer_file(open_checkpoint(str(folder)), None, folder / "a.yaml")
+    assert "n_layer is 3 in the config, and the layers that are there are 0, 1" in report(
+        error.value
+    )
+    index = folder / "model.safetensors.index.json"
+    index.write_text('{"weight_map": {"a": "model.safetensors", "b": "other.safetensors"}}')
+    assert "other.safetensors" in refused(folder)
+    index.write_text('{"weight_map": {"a": "model.safetensors"}}')
+    assert layer_file(open_checkpoint(str(folder)), 1, folder / "a.yaml")
+    index.write_text("{")
+    assert "not JSON" in refused(folder)
+
+
+def test_norms_by_their_older_names(tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    folder = changed(tmp_path, "bert")
+    before = layer_file(open_checkpoint(str(folder)), 0, folder / "a.yaml").data
+    own = load_file(folder / "model.safetensors")
+    older = {
+        n.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ): v
+        for n, v in own.items()
+    }
+    save_file(older, folder / "model.safetensors")
+    after = layer_file(open_checkpoint(str(folder)), 0, folder / "a.yaml").data
+    assert after["norm1"]["gamma"]["key"] == before["norm1"]["gamma"]["key"].replace(
+        "weight", "gamma"
+    )
+    assert after["attn"] == before["attn"]
 
 
 def test_what_is_no_model(tmp_path: Path) -> None:
