@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from blockcalc.errors import Fault, InputError, UsageError
 from blockcalc.layers import feed_forward, norm, residual
 from blockcalc.ops import Array, Ref
 from blockcalc.program import Builder, Finished, Misfit, Missing, Program
-from blockcalc.spec import BlockSpec, Spec
+from blockcalc.spec import MOST_NUMBERS, BlockSpec, Spec
 from blockcalc.titles import say
 from blockcalc.trace import Trace, steps
 
@@ -86,6 +87,8 @@ def build(spec: Spec) -> Program:
     b = Builder(shapes, spec.stop, spec.seed)
     with suppress(Finished):
         _write(b, spec)
+    if b.equations and "out" not in b.aliases:
+        b.alias(b.equations[-1].out, "out")
     return b.program()
 
 
@@ -126,7 +129,7 @@ def _cast(spec: Spec, dtype: str) -> dict[str, Array]:
     found = {}
     for name, array in spec.arrays.items():
         with np.errstate(over="ignore"):
-            found[name] = array.astype(dtype)
+            found[name] = array.astype(dtype, copy=False)
         if not np.array_equal(np.isinf(found[name]), np.isinf(array)):
             raise InputError(Fault(say("run.cast", name=name, dtype=dtype), spec.place(name)))
     return found
@@ -160,8 +163,12 @@ def run(spec: Spec, dtype: str = "float64") -> Trace:
     >>> run(load({"x": [[1.0, 3.0]], "attn": {"out": [[1, 1]]}, "norm1": {"eps": 0}}))["norm1"]
     array([[-1.,  1.]])
     """
-    arrays = _cast(spec, dtype)
     program = build(spec)
+    numbers = sum(math.prod(eq.out.shape) for eq in program.equations)
+    if numbers > MOST_NUMBERS:
+        text = say("run.size", numbers=numbers, most=MOST_NUMBERS)
+        raise InputError(Fault(text, spec.place("x"), say("run.size.hint")))
+    arrays = _cast(spec, dtype)
     watched = {s.inputs[0].name for s in program.sections if s.settings.get("form") == "plain"}
     values = dict(arrays)
     for step in steps(program, arrays, spec.rounding):

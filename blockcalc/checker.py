@@ -18,12 +18,14 @@ from blockcalc.text import Path, Source
 from blockcalc.titles import say
 
 MAX_FAULTS = 20
+LONGEST = 300  # digits of a number; more are beyond float64
 EXACT = 2.0**53  # float64 holds every whole number up to here
 _FRACTION = re.compile(r"([-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?)/([0-9]{1,300}(?:\.[0-9]{1,300})?)")
 _QUOTED = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _SPACES = re.compile(r"[0-9]\s+[-0-9]")
 _DASHES = "\u2212\u2013\u2014\ufe63\uff0d"
-_COMMA = re.compile(r"\[[^\[\]]*[0-9],[0-9][^\[\]]*, [^\[\]]*\]")
+_COMMA = re.compile(r"[0-9],[0-9]")
+_ROW = re.compile(r"\[([^\[\]]*+)\]")
 
 
 class Checker:
@@ -59,8 +61,9 @@ class Checker:
         """Tell whether a line may have commas for decimal points: some have a space, some not."""
         if isinstance(path, str):
             path = self.paths.get(path, path)
-        text = self.source.place(path).text
-        return bool(text and _COMMA.search(text))
+        text = self.source.place(path).text or ""
+        rows = (found[1] for found in _ROW.finditer(text))
+        return any(", " in row and _COMMA.search(row) for row in rows)
 
     def is_set(self, path: Path | str) -> bool:
         """Tell whether a value was set beside the file, on the command line."""
@@ -105,6 +108,8 @@ class Checker:
                 self.fault(path, say("number.long"))
                 return None
             if number - number == 0:
+                if not number:
+                    self.source.refuse_lost()
                 if isinstance(value, int) and int(number) != value:
                     at = ".".join(map(str, path))
                     self.inexact.append(
@@ -125,14 +130,6 @@ class Checker:
             return None
         self.fault(path, say("number.other", what=kind_of(value)))
         return None
-
-    def typed(self, path: Path, otherwise: str) -> str:
-        """Give a plain word as it stands in the file: 007 stays 007."""
-        place = self.source.place(path)
-        if place.text is None or place.column is None:
-            return otherwise
-        found = re.match(r"[-+0-9]+", place.text[place.column - 1 :])
-        return found[0] if found else otherwise
 
     def words(
         self, value: Any, path: Path, known: Sequence[str], what: str, hint: str | None = None
@@ -164,6 +161,8 @@ class Checker:
         before = len(self.faults)
         plain = plain_array(value)
         if plain is not None and plain.ndim in ranks:
+            if not plain.all():
+                self.source.refuse_lost()
             return self.keep(plain, path if key is None else key)
         if depth_of(value) > max(ranks):
             self.fault(path, say(f"array.deep{max(ranks)}"))
@@ -188,7 +187,7 @@ class Checker:
     def measure(self, value: Any, path: Path, ranks: tuple[int, ...]) -> tuple[int, ...] | None:
         """Find the shape of nested lists, or note what is wrong with it."""
         if not isinstance(value, list):
-            hint = say("want.matrix.spaces") if isinstance(value, str) else None
+            hint = _matrix_hint(value) if isinstance(value, str) else None
             self.fault(path, say(f"want.array{ranks[0]}", what=kind_of(value)), hint)
             return None
         if not value:
@@ -304,6 +303,15 @@ def _nearest(value: Any, known: Sequence[str]) -> str | None:
     return did_you_mean(value, list(known)) if isinstance(value, str) else None
 
 
+def _matrix_hint(text: str) -> str:
+    """Say what to write instead of a text that stands for a matrix."""
+    if text.lower().endswith((".npz", ".npy", ".csv", ".safetensors")):
+        return say("hint.file", name=text)
+    if text in ("eye", "zeros", "ones", "random"):
+        return say(f"hint.{text}")
+    return say("want.matrix.spaces")
+
+
 def _number_hint(text: str) -> str | None:
     """Say what to write instead of a text that stands for a number."""
     stripped = text.strip()
@@ -314,8 +322,12 @@ def _number_hint(text: str) -> str | None:
             return say("hint.minus", code=f"U+{ord(dash):04X}")
     if any("\uff01" <= c <= "\uff5e" for c in text):
         return say("hint.full_width")
+    odd = next((c for c in text if c.isspace() and c not in " \t\n"), None)
+    if odd:
+        return say("hint.space", code=f"U+{ord(odd):04X}")
     if _QUOTED.fullmatch(stripped):
-        return say("hint.too_large" if re.search("[eE]", stripped) else "hint.quoted")
+        long = len(stripped) > LONGEST or re.search("[eE]", stripped)
+        return say("hint.too_large" if long else "hint.quoted")
     if re.search(r"[0-9]\s+[-0-9]|;", stripped):
         return say("want.matrix.spaces")
     return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from blockcalc.checker import Checker
+from blockcalc.checker import Checker, is_text
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.families import FAMILIES, Config, Family, Parts
 from blockcalc.keys import TOP
@@ -53,6 +53,8 @@ class Checkpoint:
 def open_checkpoint(name: str) -> Checkpoint:
     """Read config and headers of a folder, or of a safetensors file with its config beside it."""
     path = Path(name)
+    if not is_text(str(path.absolute())):
+        raise InputError(Fault(say("import.name"), Place(repr(name))))
     if not path.exists():
         raise InputError(Fault(say("file.missing"), Place(name)))
     if path.is_dir():
@@ -78,7 +80,12 @@ def open_checkpoint(name: str) -> Checkpoint:
         fault = Fault(say("import.no_config"), Place(str(config)),
                       say("import.by_hand", names=listed(where)))  # fmt: skip
         raise InputError(fault) from None
-    except (ValueError, OSError, RecursionError) as error:
+    except OSError as error:
+        problem = error.strerror or str(error)
+        raise InputError(
+            Fault(say("file.unreadable", problem=problem), Place(str(config)))
+        ) from None
+    except (ValueError, RecursionError) as error:
         raise InputError(
             Fault(say("json.syntax", problem=str(error)), Place(str(config)))
         ) from None
@@ -107,7 +114,17 @@ def _read_config(path: Path) -> Any:
     if path.exists() and not path.is_file():
         raise OSError(say("weights.special"))
     with path.open("rb") as stream:
-        return json.loads(stream.read(MAX_CONFIG).decode("utf-8-sig"))
+        text = stream.read(MAX_CONFIG).decode("utf-8-sig")
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Keep the keys of a mapping, none of them twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(say("import.key_twice", key=next(k for k in keys if keys.count(k) > 1)))
+    return found
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,7 @@ def export(
     from blockcalc.output import write_file
 
     write_file(str(output), content, force)
-    _note(say("cli.wrote", path=output))
+    _wrote(output)
 
 
 @app.command(help=say("help.samples"), cls=Command)
@@ -230,6 +230,7 @@ def samples(
         str | None, typer.Option("--copy", metavar="DIR", help=say("help.samples.copy"))
     ] = None,
     force: Annotated[bool, typer.Option("--force", help=say("help.force"))] = False,
+    error_format: ErrorOpt = ErrorFormat.text,
     debug: DebugOpt = False,
 ) -> None:
     """List the samples, or copy them out."""
@@ -245,7 +246,7 @@ def samples(
     from blockcalc.output import write_folder
 
     for written in write_folder(copy, {p.name: p.read_bytes() for p in kept.files()}, force):
-        _note(say("cli.wrote", path=written))
+        _wrote(written)
 
 
 @app.command("import", help=say("help.import"), cls=Command)
@@ -282,7 +283,7 @@ def import_(
     from blockcalc.output import write_file
 
     write_file(path, content.encode(), force)
-    _note(say("cli.wrote", path=output))
+    _wrote(output)
 
 
 @app.command(help=say("help.weights"), cls=Command)
@@ -307,7 +308,7 @@ def weights(
 
 
 @app.command(help=say("help.schema"), cls=Command)
-def schema(debug: DebugOpt = False) -> None:
+def schema(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) -> None:
     """Print the JSON Schema of the input file."""
     import json
 
@@ -317,7 +318,7 @@ def schema(debug: DebugOpt = False) -> None:
 
 
 @app.command("format", help=say("help.format"), cls=Command)
-def format_(debug: DebugOpt = False) -> None:
+def format_(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) -> None:
     """Show the page about the input file."""
     from pathlib import Path
 
@@ -329,6 +330,13 @@ def format_(debug: DebugOpt = False) -> None:
         Console().print(Markdown(_encodable(text, sys.stdout.encoding)))
         return
     typer.echo(_encodable(text, sys.stdout.encoding), nl=False)
+
+
+def _wrote(path: str | None) -> None:
+    """Say what has been written; a name does not steer the terminal."""
+    from blockcalc.notation import clean
+
+    _note(say("cli.wrote", path=clean(str(path))))
 
 
 def _note(text: str) -> None:
@@ -369,6 +377,9 @@ def main() -> None:
         if "--debug" in sys.argv:
             raise
         sys.exit(error.exit_code)
+    except MemoryError:
+        os.write(2, say("cli.memory").encode() + b"\n")
+        os._exit(2)  # nothing that still needs memory may run
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:

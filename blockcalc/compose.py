@@ -47,7 +47,7 @@ class _Writer:
         self.kept = kept
         self.made = {eq.out.name: eq for eq in program.equations}
         self.folded: dict[str, Section] = {
-            s.out.name: s for s in program.sections if s.kind in FOLDED
+            s.out.name: s for s in program.sections if s.kind in FOLDED and s.whole
         }
         self.projections = {
             eq.out.name

@@ -114,6 +114,8 @@ def _llama(c: Config, layer: int) -> Parts:
     part = rope.get("partial_rotary_factor", c.get("partial_rotary_factor", 1.0))
     if part != 1.0:
         own["dims"] = int(part * (c.get("head_dim") or c["hidden_size"] // heads))
+        if own["dims"] % 2:
+            raise InputError(Fault(say("import.unsaid", what=f"partial_rotary_factor {part}")))
     return {
         "norm": {"order": "pre", "kind": "rms", "eps": c.get("rms_norm_eps", 1e-6)},
         "attn": {"n_heads": heads, "n_kv_heads": c.get("num_key_value_heads") or heads, "causal": True,

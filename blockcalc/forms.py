@@ -103,7 +103,12 @@ def _shape(c: Checker, form: str, value: Any, at: Path, ranks: Ranks) -> tuple[i
     whole = isinstance(sizes, list) and all(type(n) is int and 0 < n < 10**6 for n in sizes)
     if not whole or not sizes or len(sizes) not in ranks:
         wanted = say("matrix.eye") if form == "eye" else say("matrix.shape", n=_ranks(ranks))
-        c.fault(at, wanted, None if whole else say("matrix.got", got=kind_of(value)))
+        got = (
+            say("matrix.whole")
+            if isinstance(value, list)
+            else say("matrix.got", got=kind_of(value))
+        )
+        c.fault(at, wanted, None if whole else got)
         return None
     return tuple(sizes) if _room(c, tuple(sizes), at) else None
 
@@ -161,7 +166,8 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
         return None
     own = ".".join(map(str, path))
     c.origins[own] = _origin(name, tensor, value)
-    if "64" in tensor.dtype and tensor.dtype[0] in "iuIU" and np.abs(array).max() >= EXACT:
+    counted = tensor.dtype[0] in "iuIU" or file.suffix.lower() == ".csv"
+    if "64" in tensor.dtype and counted and np.abs(array).max() >= EXACT:
         c.inexact.append(say("weights.nearest", name=own))
     return array
 
@@ -172,6 +178,9 @@ def _find(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Tens
         c.files[file] = {tensor.name: tensor for tensor in tensors(file)}
     there: dict[str, Tensor] = c.files[file]
     key = value.get("key")
+    if not there:
+        c.fault((*path, "file"), say("weights.none"))
+        return None
     if key is None and len(there) == 1:
         (tensor,) = there.values()
     elif key is None:

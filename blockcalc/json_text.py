@@ -37,12 +37,14 @@ def read_json(source: Source) -> Any:
 
     if not source.text or source.text.isspace():
         raise source.fail(say("file.empty"), 0, 0)
+    source.find_lost = _lost
     source.find_marks = lambda own, marks: _Walker(own.text, marks, rows=own.rows).document()
     try:
         data = json.loads(source.text, object_pairs_hook=pairs, parse_constant=constant)
     except json.JSONDecodeError as error:
         message = say("json.syntax", problem=error.msg.lower().removesuffix(" at"))
-        raise source.fail(message, error.lineno - 1, error.colno - 1) from None
+        hint = _hint(source.text, error.pos)
+        raise source.fail(message, error.lineno - 1, error.colno - 1, hint) from None
     except RecursionError:
         raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0) from None
     except ValueError:
@@ -55,6 +57,28 @@ def read_json(source: Source) -> Any:
     if doubtful:
         _Walker(source.text, {}, source).document()
     return data
+
+
+_SMALL = re.compile(r"[-+]?[0-9.]*[1-9][0-9.]*[eE]-[0-9]{3,}")
+
+
+def _lost(source: Source) -> None:
+    """Refuse a number that float64 can only hold as 0: YAML keeps the text of such, JSON does not."""
+    for part in re.finditer(r'"(?:[^"\\]|\\.)*"|[-0-9.eE+]{6,}', source.text):
+        word = part[0]
+        if _SMALL.fullmatch(word) and float(word) == 0:
+            line = source.text.count("\n", 0, part.start())
+            column = part.start() - (source.text.rfind("\n", 0, part.start()) + 1)
+            hint = say("hint.too_large")
+            raise source.fail(say("number.small", text=word), line, column, hint)
+
+
+def _hint(text: str, at: int) -> str | None:
+    """Say what is meant by what stands where the reading of JSON ended."""
+    if re.fullmatch(r"[0-9]/[0-9]", text[max(at - 1, 0) : at + 2]):
+        return say("json.hint.fraction")
+    closes = text[at : at + 1] in ("]", "}") and text[:at].rstrip().endswith(",")
+    return say("json.hint.comma") if closes else None
 
 
 def _extent(data: Any, text: str) -> tuple[int, int]:

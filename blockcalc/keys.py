@@ -237,7 +237,7 @@ def _tokens(c: Checker, value: Any, path: Path) -> Any:
     before = len(c.faults)
     for i, v in enumerate(value):
         if isinstance(v, str | int) and not isinstance(v, bool):
-            labels.append(v if isinstance(v, str) else c.typed((*path, i), str(v)))
+            labels.append(str(v))
             if not is_text(labels[-1]):
                 c.fault((*path, i), say("text.surrogate"))
         else:

@@ -22,7 +22,7 @@ def write_file(target: str, content: bytes, force: bool = False) -> None:
     temporary: str | None = None
     taken = Fault(say("write.exists"), Place(target), say("write.exists.hint"))
     try:
-        if Path(target).is_dir():
+        if not target or target.endswith(("/", os.sep)) or Path(target).is_dir():
             raise WriteError(Fault(say("write.directory"), Place(target)))
         if not force and os.path.lexists(target):
             raise WriteError(taken)
@@ -77,6 +77,8 @@ def write_folder(target: str, contents: dict[str, bytes], force: bool = False) -
     """
     folder = Path(target)
     try:
+        if not target:
+            raise WriteError(Fault(say("write.no_name"), Place("--copy")))
         taken = [name for name in contents if os.path.lexists(folder / name)]
         if taken and not force:
             place = Place(str(folder / taken[0]))

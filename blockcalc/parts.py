@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from blockcalc.checker import Checker
 from blockcalc.keys import GATED
-from blockcalc.spec import EPS, AttentionSpec, BlockSpec, FfnSpec, NormSpec, RopeSpec
+from blockcalc.spec import EPS, MOST_NUMBERS, AttentionSpec, BlockSpec, FfnSpec, NormSpec, RopeSpec
 from blockcalc.text import Path
 from blockcalc.titles import say
 
@@ -103,7 +104,7 @@ def _attention(
 ) -> AttentionSpec:
     x = c.arrays.get("x")
     if attn.get("causal") and x is not None:
-        c.arrays[f"{keys}attn.causal"] = np.tri(x.shape[-2])
+        c.arrays[f"{keys}attn.causal"] = _causal(c, x.shape[-2])
     heads = attn.get("n_heads") or 1
     kv_heads = attn.get("n_kv_heads") or heads
     if heads % kv_heads:
@@ -124,6 +125,15 @@ def _attention(
         p,
         by_batch,
     )
+
+
+def _causal(c: Checker, rows: int) -> NDArray[Any]:
+    """Make the causal pattern, one for all blocks."""
+    if rows**2 > MOST_NUMBERS:
+        c.fault("x", say("run.size", numbers=rows**2, most=MOST_NUMBERS), say("run.size.hint"))
+        c.give_up()
+    known = [own for name, own in c.arrays.items() if name.endswith("attn.causal")]
+    return known[0] if known else np.tri(rows)
 
 
 def _rope(

@@ -39,6 +39,8 @@ class Section:
         What its name means.
     first, last : int
         Its equations are ``equations[first:last]``.
+    whole : bool
+        Whether it was written to its end, and not ended by ``stop``.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Section:
     out: Ref
     first: int
     last: int
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,11 @@ class Program:
             return hits[0]
         if hits:
             raise LookupFault(Fault(say("step.several", name=name, names=listed(hits))))
-        hint = did_you_mean(name, targets) or say("step.list", names=listed(self.refs()))
+        hint = (
+            _first_run(name, targets)
+            or did_you_mean(name, targets)
+            or say("step.list", names=listed(self.refs()))
+        )
         raise LookupFault(Fault(say("step.unknown", name=name), hint=hint))
 
     def section_of(self, index: int) -> Section | None:
@@ -119,6 +126,13 @@ class Program:
             if not tops or section.first >= tops[-1].last:
                 tops.append(section)
         return tops
+
+
+def _first_run(name: str, known: Mapping[str, str]) -> str | None:
+    """Offer the first run of a repeated block, where a name leaves out which run is meant."""
+    parts = name.split(".", 2)
+    run = ".".join((*parts[:2], "0", *parts[2:]))
+    return say("hint.did_you_mean", word=run) if run in known else None
 
 
 MOST_LISTED = 40
@@ -239,17 +253,20 @@ class Builder:
     ) -> Iterator[dict[str, Any]]:
         """Group what is written inside; its last equation is its result.
 
-        Yields the settings, to which what is learned inside may be added.
+        Yields the settings, to which what is learned inside may be added. One that ``stop`` ends
+        before its result is worked gives no name to what it has reached.
         """
-        first = len(self.equations)
+        first, done = len(self.equations), False
         try:
             yield settings
+            done = True
         finally:
             last = len(self.equations)
             if last > first:
                 out, full = self.equations[-1].out, self.steps + name
-                self.sections.append(Section(full, kind, settings, inputs, out, first, last))
-                self.alias(out, name, f"{name}.out")
+                self.sections.append(Section(full, kind, settings, inputs, out, first, last, done))
+                if done:
+                    self.alias(out, name, f"{name}.out")
 
     def given_section(self, name: str, kind: str, ref: Ref, *inputs: Ref) -> None:
         """Note a section whose result is given instead of worked."""
@@ -264,16 +281,18 @@ class Builder:
 
         With no names of its own, a block that stands alone.
         """
-        first, self.steps, self.keys = len(self.equations), steps, keys
+        first, self.steps, self.keys, done = len(self.equations), steps, keys, False
         try:
             yield
+            done = True
         finally:
             self.steps = self.keys = ""
             last = len(self.equations)
             if steps and last > first:
                 name, out = steps.removesuffix("."), self.equations[-1].out
                 self.blocks.append(Section(name, "block", {}, (x,), out, first, last))
-                self.alias(out, name, f"{name}.out")
+                if done:
+                    self.alias(out, name, f"{name}.out")
 
     def program(self) -> Program:
         """Close the book."""

@@ -177,13 +177,15 @@ def _set(source: Source, key: str, text: str) -> None:
             holder[where] = below
             source.overrides[path[: depth + 1]] = origin
         holder = below
-    holder[_entry(holder, path[-1], origin)] = read_value(text, origin.file)
+    holder[_entry(holder, path[-1], origin)] = read_value(text, origin.file, path)
     source.overrides[path] = origin
 
 
 def _entry(holder: Any, part: str | int, origin: Place) -> Any:
     """Give the key or the place of a part of a path in what holds it."""
     if not isinstance(holder, list):
+        if isinstance(part, int) and holder:
+            raise InputError(Fault(say("set.mapping", keys=", ".join(holder)), origin))
         return str(part)
     if not (isinstance(part, int) and part < len(holder)):
         raise InputError(Fault(say("set.index"), origin))
@@ -216,6 +218,8 @@ def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
             array = c.arrays.get(key)
             if array is not None and array.ndim == 4 and array.shape[1] == 1:
                 c.arrays[key] = array[:, 0]
+            elif array is not None and array.ndim == 3 and block.attention.n_heads == 1:
+                c.arrays[key] = array[0]
     c.give_up()
     spec = _resolved(
         c,
@@ -298,17 +302,26 @@ def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
         return
     if spec.stop is None:
         _check_unused(c, spec, program)
-    for key, numbers in spec.expect.items():
-        whole = _whole(spec, program)
-        if _check_step(c, whole, ("expect", key), key):
-            shape = whole.refs()[whole.find(key)].shape
-            if not _alike(numbers.shape, shape):
-                text = say("expect.shape", name=key, has=dims(numbers.shape), shape=dims(shape))
-                c.fault(("expect", key), text)
+    _check_answers(c, spec, _whole(spec, program))
     if spec.stop is not None and _check_step(c, program, ("stop",), spec.stop):
         reached = program.equations and program.find(spec.stop)
         if not reached or program.equations[-1].out.name != reached:
             c.fault(("stop",), say("stop.input", name=spec.stop))
+
+
+def _check_answers(c: Checker, spec: Spec, program: Program) -> None:
+    """Hold the answers of the file against the steps; of several that misfit the first is shown."""
+    misfits = []
+    for key, numbers in spec.expect.items():
+        if _check_step(c, program, ("expect", key), key):
+            shape = program.refs()[program.find(key)].shape
+            if not _alike(numbers.shape, shape):
+                sizes = {"has": dims(numbers.shape), "shape": dims(shape)}
+                misfits.append((key, say("expect.shape", name=key, **sizes)))
+    if misfits:
+        key, text = misfits[0]
+        more = say("expect.more", n=len(misfits) - 1) if len(misfits) > 1 else ""
+        c.fault(("expect", key), text, more + say("expect.hint"))
 
 
 def _check_unused(c: Checker, spec: Spec, program: Program) -> None:

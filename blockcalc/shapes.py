@@ -23,6 +23,9 @@ class Faults(Protocol):
     def is_set(self, path: Path | str) -> bool: ...
 
 
+LAST = (".w_o", ".w_2", ".w_down")  # what these give is as wide as x
+
+
 @dataclass(frozen=True)
 class Size:
     """A length that something has, and the words that say so."""
@@ -65,16 +68,18 @@ class Chain:
                    because=size.because)  # fmt: skip
         if any(self.faults.has_commas(m) for m in (name, size.name)):
             hint = say("hint.decimal_comma")
-        elif hint is None and array.ndim == 2 and self.turned(array, axis, size):
+        elif hint is None and array.ndim == 2 and self.turned(name, array, axis, size):
             hint = say("shape.transposed", name=name)
         newer = self.faults.is_set(size.name) and not self.faults.is_set(name)
         self.faults.fault(size.name if newer else name, both, hint)
 
-    def turned(self, array: NDArray[Any], axis: int, size: Size) -> bool:
+    def turned(self, name: str, array: NDArray[Any], axis: int, size: Size) -> bool:
         """Tell whether a weight would fit if its rows were its columns, and does not fit as it is."""
         into, out = self.axes
         right_way = axis == out and array.shape[into] == self.arrays["x"].shape[-1]
-        return bool(array.shape[::-1][axis] == size.n and not right_way)
+        d_model = self.arrays["x"].shape[-1]
+        last = name.endswith(LAST) and axis == into and array.shape[into] != d_model
+        return bool(array.shape[::-1][axis] == size.n and not right_way and not last)
 
 
 def unit(rank: int, axis: int, n: int) -> str:
@@ -109,7 +114,9 @@ def _block(chain: Chain, block: BlockSpec, keys: str) -> None:
     first = chain.arrays.get(f"{keys}attn.w_q")
     into = chain.axes[0]
     tokens = chain.arrays["x"].shape[-2]
-    if d_model and first is not None and d_model.n != first.shape[into] == tokens:
+    others = [chain.arrays.get(f"{keys}attn.w_{part}") for part in "kv"]
+    alone = all(w is None or w.shape[into] != d_model.n for w in others) if d_model else False
+    if d_model and alone and first is not None and d_model.n != first.shape[into] == tokens:
         chain.fits(f"{keys}attn.w_q", into, d_model, say("shape.x_transposed"))
         return
     _attention(chain, block.attention, keys, d_model)
@@ -203,7 +210,7 @@ def _masks(chain: Chain, spec: AttentionSpec, keys: str) -> None:
     h, name = spec.n_heads, keys + spec.name
     padding = [(t,), *([(batch[0], t)] if batch else [])]
     _same(chain, f"{name}.padding", *padding)
-    shapes: list[tuple[int, ...]] = [(t, t), *([(h, t, t)] if h > 1 else [])]
+    shapes: list[tuple[int, ...]] = [(t, t), (h, t, t)]
     if batch:
         shapes += [(batch[0], h, t, t)] if h > 1 else []
         shapes += [(batch[0], 1, t, t)]

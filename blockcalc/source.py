@@ -6,7 +6,7 @@ from typing import Any
 
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.json_text import is_json, read_json
-from blockcalc.text import MAX_BYTES, Source
+from blockcalc.text import MAX_BYTES, Path, Source
 from blockcalc.titles import say
 from blockcalc.yaml_text import read_yaml
 
@@ -41,6 +41,6 @@ def read_text(text: str, name: str) -> Source:
     return source
 
 
-def read_value(text: str, name: str) -> Any:
-    """Read one value as a file would have it: ``true``, ``1e-5``, ``[[1, 0], [0, 1]]``."""
-    return read_yaml(Source(name, text))
+def read_value(text: str, name: str, at: Path = ()) -> Any:
+    """Read the value of a path as a file would have it: ``true``, ``1e-5``, ``[[1, 0], [0, 1]]``."""
+    return read_yaml(Source(name, text), at)

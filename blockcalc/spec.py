@@ -12,6 +12,7 @@ from blockcalc.decimals import Rounding
 from blockcalc.errors import Place
 
 EPS = 1e-5
+MOST_NUMBERS = 2**27  # 1 GiB as float64: what named files may give, and what steps may hold
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ class Source:
     """A text and the plain data in it.
 
     ``find_marks`` reads the text once more for the places of its values, which only an error pays for;
+    ``find_lost`` refuses numbers too small for float64, which only a text with zeros is looked through for;
     ``rows`` has where each row of plain numbers begins, whose entries are looked for when one is asked
     for; ``overrides`` are the places of values set beside the file.
     """
@@ -36,6 +37,7 @@ class Source:
     text: str
     data: Any = None
     find_marks: Callable[[Source, Marks], None] | None = None
+    find_lost: Callable[[Source], None] | None = None
     overrides: dict[Path, Place] = field(default_factory=dict)
     rows: dict[Path, int] = field(default_factory=dict)
 
@@ -68,6 +70,12 @@ class Source:
         entry = next(islice(_ENTRY.finditer(self.text, start + 1), index, None))
         line = self.text.count("\n", 0, entry.start())
         return self.at(line, entry.start() - (self.text.rfind("\n", 0, entry.start()) + 1))
+
+    def refuse_lost(self) -> None:
+        """Refuse numbers that became 0 and were not, looked for once."""
+        if self.find_lost is not None:
+            find, self.find_lost = self.find_lost, None
+            find(self)
 
     def folder(self, path: Path) -> FilePath:
         """Give the folder that a file name under a path starts from.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,15 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.errors import Fault, InputError, Place
+from blockcalc.spec import MOST_NUMBERS as MOST_NUMBERS
 from blockcalc.titles import say
 from blockcalc.yaml_text import plain_scalar
 
-MOST_NUMBERS = 2**27  # 1 GiB as float64
 ENDINGS = (".npz", ".npy", ".csv", ".safetensors")
 CHUNK = 2**20
 MAX_HEADER = 2**16
 MAX_CSV = 4 * 2**20
 SINGLE = (".npy", ".csv")
+STORED = (0, 8)  # as it is, and deflated: what is read of these is bounded by what is asked for
 
 Window = tuple[slice, ...]
 
@@ -146,6 +148,9 @@ def _npz(path: Path) -> Iterator[Tensor]:
     import zipfile  # most runs open none
 
     with zipfile.ZipFile(path) as archive:
+        odd = [i.filename for i in archive.infolist() if i.compress_type not in STORED]
+        if odd:
+            raise ValueError(f"{odd[0]} is compressed in a way that NumPy does not write")
         names = archive.namelist()
         if len(set(names)) < len(names):
             raise ValueError("two of its entries have one name")
@@ -219,7 +224,7 @@ def _csv_rows(path: Path) -> list[list[float]]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        row = [_cell(path, number, line, cell) for cell in line.split(apart)]
+        row = [_cell(path, number, line, found) for found in _cells(line, apart)]
         if rows and len(row) != len(rows[0]):
             place = Place(str(path), number, 1, line)
             text = say("weights.ragged", has=len(row), first=len(rows[0]))
@@ -230,12 +235,26 @@ def _csv_rows(path: Path) -> list[list[float]]:
     return rows
 
 
-def _cell(path: Path, number: int, line: str, cell: str) -> float:
-    value = plain_scalar(cell.strip().strip('"'))
+def _cells(line: str, apart: str) -> Iterator[re.Match[str]]:
+    """Split a line at its signs; what stands in quotes is one cell, with the signs in it."""
+    pattern = re.compile(rf' *("[^"]*"|[^{apart}]*)[^{apart}]*({apart}|$)')
+    at = 0
+    while True:
+        found = pattern.match(line, at)
+        assert found is not None
+        yield found
+        if not found[2]:
+            return
+        at = found.end()
+
+
+def _cell(path: Path, number: int, line: str, found: re.Match[str]) -> float:
+    word = found[0].removesuffix(found[2]).strip()
+    value = plain_scalar(word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        place = Place(str(path), number, line.index(cell) + 1, line)
-        hint = say("hint.decimal_comma") if "," in cell else say("weights.csv")
-        raise InputError(Fault(say("number.text", text=cell.strip()[:40]), place, hint))
+        place = Place(str(path), number, found.start(1) + 1, line)
+        hint = say("hint.decimal_comma") if "," in word else say("weights.csv")
+        raise InputError(Fault(say("number.text", text=word[:40]), place, hint))
     return float(value)
 
 

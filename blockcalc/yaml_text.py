@@ -8,16 +8,19 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any
 
+from blockcalc.blanks import prepared
 from blockcalc.errors import InputError
 from blockcalc.text import KEY, MAX_DEPTH, MAX_NODES, MAX_VALUES, Marks, Path, Source
 from blockcalc.titles import known, say
 
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_DIGIT = re.compile(r"[^eE]*[1-9]")
 _WORDS: dict[str, Any] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
-    ".inf": float("inf"), "+.inf": float("inf"), "-.inf": float("-inf"), ".nan": float("nan"),
+    **{sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")},
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }  # fmt: skip
 
 
@@ -29,54 +32,31 @@ def plain_scalar(text: str) -> Any:
         return int(text) if len(text) <= 1000 else text
     if _FLOAT.fullmatch(text):
         number = float(text)
-        return number if abs(number) != float("inf") else text
+        lost = number == 0 and _DIGIT.match(text)  # too small for float64
+        return text if lost or abs(number) == float("inf") else number
     return text
-
-
-# a lone ? in a row of numbers is a blank; to YAML it would begin a key
-_BLANK = re.compile(r"(?<=[\[,\s])\?(?=\s*(?:[,\]]|$))")
-_NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
-_ROWS = re.compile(rf" *(?:- +)*(?:[-+.,0-9eE/?~ \[\]{{}}]|{_NAME}: )*(?: #.*)?")
-_BLOCK = re.compile(r".*[:\s][|>][-+0-9]* *(?:#.*)?")
-
-
-# what YAML 1.1 takes for the end of a line, and YAML 1.2 and editors do not
-_ENDS = str.maketrans(dict.fromkeys("\x85\u2028\u2029", " "))
-
-
-def _prepared(text: str) -> str:
-    """Write the blanks of rows as YAML's null, and old line ends as spaces: each as long as before."""
-    text = text if text.isascii() else text.translate(_ENDS)
-    return "\n".join(_without_blanks(text.split("\n"))) if "?" in text else text
-
-
-def _without_blanks(lines: list[str]) -> Iterator[str]:
-    """Replace the blanks of lines that hold rows; a text by indentation stays as it is."""
-    within = -1  # how far the line stands in that began a text, while the text lasts
-    for line in lines:
-        indent = len(line) - len(line.lstrip(" "))
-        if within >= 0 and (not line.strip() or indent > within):
-            yield line
-            continue
-        within = indent if _BLOCK.fullmatch(line) else -1
-        rows = "?" in line and _ROWS.fullmatch(line)
-        yield _BLANK.sub("~", line) if rows else line
 
 
 # a line of nothing but numbers in brackets, after a dash, a key or an anchor, before a comment
 _LINE = re.compile(
-    r"( *(?:- +)*(?:[A-Za-z_][A-Za-z0-9_]*: +)?(?:&[A-Za-z0-9_]+ +(?=\[\[))?[-+0-9.eE, \[\]]*)( #.*)?"
+    r"( *+(?:- ++)*+(?:[A-Za-z_][A-Za-z0-9_]*+: ++)?+(?:&[A-Za-z0-9_]++ ++(?=\[\[))?+[-+0-9.eE, \[\]]*+)"
+    r"((?<= )#.*)?"
 )
-_NUMBERS = re.compile(r"\[([-+0-9.][-+0-9.eE, ]*)\]")
+_NUMBERS = re.compile(r"\[([-+0-9.][-+0-9.eE, ]*+)\]")
 _HUGE = 1e300
+_ODD = re.compile("[\u00a0\u2007\u202f\u3000\uff1a]")
+_BARE_ROWS = re.compile(r":\s+\[[^\[\]]*+\],?\s*\[")
 
 
 class _Odd(Exception):
     """A row in short form is not what it seemed; the text has to be read number by number."""
 
 
-def read_yaml(source: Source) -> Any:
-    """Read a text.
+LABELS = "tokens"  # where a number is a text as it was typed: 007 stays 007
+
+
+def read_yaml(source: Source, at: Path = ()) -> Any:
+    """Read a text; ``at`` is the path that its value will have.
 
     A row of plain numbers is handed to the YAML parser as one quoted text of the same length, and its
     numbers are read by themselves: a matrix needs no node for each number. Where anything is odd
@@ -87,13 +67,13 @@ def read_yaml(source: Source) -> Any:
     if rows:
         try:
             builder = _Builder(source, short, rows)
-            data = builder.document()
+            data = builder.document(at)
             if builder.met == len(rows):
                 return data
         except (InputError, _Odd):
             if builder.nodes > MAX_NODES or builder.count > MAX_VALUES:
                 raise  # number by number there are only more
-    return _Builder(source).document()
+    return _Builder(source).document(at)
 
 
 def _mark(source: Source, marks: Marks) -> None:
@@ -125,7 +105,7 @@ def _numbers(text: str) -> list[Any]:
     """Read the numbers of a row, each as by itself."""
     try:
         found: list[Any] = json.loads(f"[{text}]")
-        if max(found) < _HUGE and min(found) > -_HUGE:
+        if max(found) < _HUGE and min(found) > -_HUGE and (0 not in found or "-" not in text):
             return found
     except ValueError:
         pass
@@ -156,18 +136,18 @@ class _Builder:
         self.count = 0
         self.nodes = 0
 
-    def document(self) -> Any:
+    def document(self, at: Path = ()) -> Any:
         import yaml
 
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         text = self.source.text if self.short is None else self.short
         try:
-            self.events: Iterator[Any] = yaml.parse(_prepared(text), Loader=loader)
+            self.events: Iterator[Any] = yaml.parse(prepared(text), Loader=loader)
             next(self.events)
             start = next(self.events)
             if isinstance(start, yaml.StreamEndEvent):
                 raise self.source.fail(say("file.empty"), 0, 0)
-            data = self.node(next(self.events), (), 0)
+            data = self.node(next(self.events), at, 0)
             next(self.events)
             more = next(self.events)
             if not isinstance(more, yaml.StreamEndEvent):
@@ -190,11 +170,19 @@ class _Builder:
         text = lines[line] if line < len(lines) else ""
         if "\t" in text[: len(text) - len(text.lstrip())]:
             return self.source.fail(say("yaml.tab"), line, 0, say("yaml.tab.hint"))
+        if odd := _ODD.search("\n".join(lines[: line + 1])):
+            at = odd.start() - (self.source.text.rfind("\n", 0, odd.start()) + 1)
+            like = say("yaml.blank.colon" if odd[0] == "\uff1a" else "yaml.blank.space")
+            there = self.source.text.count("\n", 0, odd.start())
+            message = say("yaml.blank", code=f"U+{ord(odd[0]):04X}", like=like)
+            return self.source.fail(message, there, at)
         problem = str(getattr(error, "problem", error))
         if "nesting depth" in problem:
             return self.source.fail(say("file.deep", limit=MAX_DEPTH), line, column)
         key = f"yaml.hint.{problem}"
         hint = say(key) if known(key) else None
+        if _BARE_ROWS.search("\n".join(lines[max(0, line - 1) : line + 1])):
+            hint = say("yaml.hint.brackets")
         return self.source.fail(say("yaml.syntax", problem=problem), line, column, hint)
 
     def fail(self, key: str, event: Any, /, **fields: Any) -> InputError:
@@ -222,6 +210,8 @@ class _Builder:
         elif kind == "ScalarEvent":
             plain = event.implicit[0] and event.tag is None
             value = plain_scalar(event.value) if plain else event.value
+            if type(value) in (int, float) and path[:1] == (LABELS,):
+                value = event.value
         else:
             if depth >= MAX_DEPTH:
                 raise self.fail("file.deep", event, limit=MAX_DEPTH)
@@ -244,7 +234,9 @@ class _Builder:
             raise _Odd
         if self.marks is not None:
             self.source.rows[path] = event.start_mark.index
-        found = _numbers(event.value)
+        words = (word.strip() for word in event.value.split(","))
+        label = path[:1] == (LABELS,)
+        found = [word for word in words if word] if label else _numbers(event.value)
         self.met += 1
         self.count += len(found)
         return found

@@ -215,8 +215,7 @@ def test_older_configs_say_the_same(tmp_path: Path) -> None:
     assert attn["rope"] == {"theta": 5000.0, "style": "half"}
     assert attn["n_kv_heads"] == 4
     folder = changed(tmp_path / "b", "llama", partial_rotary_factor=0.5, rope_parameters=None)
-    attn = layer_file(open_checkpoint(str(folder)), 0, folder / "a.yaml").data["attn"]
-    assert attn["rope"]["dims"] == 1
+    assert "partial_rotary_factor 0.5" in refused(folder)  # one column has no partner to turn with
     folder = changed(tmp_path / "c", "gpt2", scale_attn_weights=False)
     assert (
         layer_file(open_checkpoint(str(folder)), 0, folder / "a.yaml").data["attn"]["scale"] == 1.0

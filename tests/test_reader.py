@@ -126,9 +126,6 @@ def test_last_resorts() -> None:
     assert checker.has_commas("x")
     checker.fault("x", "wrong")
     assert checker.faults[0].hint == "decimals use a point: 0.5, not 0,5"
-    label = Checker(Source("<dict>", "", {})).typed(("tokens", 0), "7")
-    assert label == "7"
-    assert Checker(read_text("tokens: [007]\n", "a")).typed(("tokens", 0), "7") == "007"
     said = refused(lambda: blockcalc.load(OUT, [("x.0.0", "a")]))
     assert said.startswith("--set x.0.0=a: a number is wanted")
     keep = {"p": 0.5, "training": True, "seed": 1, "keep": {"attn.out": [[1, "a"], [0, 1]]}}

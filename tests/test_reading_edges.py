@@ -231,6 +231,11 @@ def test_the_longest_whole_number() -> None:
     assert plain_scalar("1e999") == "1e999"
     assert plain_scalar("-1e999") == "-1e999"
     assert plain_scalar("1e308") == 1e308
+    assert plain_scalar("1e-400") == "1e-400"
+    assert plain_scalar("-0.01e-400") == "-0.01e-400"
+    assert plain_scalar("0e-400") == 0
+    assert plain_scalar("5e-324") == 5e-324
+    assert read_text("a: [1e-400, 0, 0.0e-3]", "a.yaml").data == {"a": ["1e-400", 0, 0]}
 
 
 @pytest.mark.parametrize(
@@ -425,11 +430,17 @@ def test_a_comma_in_a_line_is_taken_for_a_decimal_one_by_its_spaces() -> None:
     assert not checker.has_commas("y") or checker.source.place("y").text == checker.source.text
 
 
-def test_places_without_a_text_or_a_column() -> None:
-    checker = Checker(Source("<data>", ""))
-    assert checker.typed(("a",), "7") == "7"
-    known = Checker(read_text("a: 007\nb: [007]\nc: x\n", "a.yaml"))
-    assert known.typed(("a",), "7") == "007"
-    assert known.typed(("b", 0), "7") == "007"
-    assert known.typed(("c",), "7") == "7"
+def test_labels_are_texts_as_they_were_typed() -> None:
+    def labels(content: str, sets: list[tuple[str, str]] | None = None) -> tuple[str, ...]:
+        rest = "\nx: [[1], [2], [3]]\nattn: {out: [[1], [2], [3]]}\n"
+        source = read_text(content + rest, "a.yaml").data
+        return load(source, sets or []).tokens[0]
+
+    assert labels("tokens: [007, 1e3, no]") == ("007", "1e3", "no")
+    assert labels("tokens: [007, 08, 1.50]") == ("007", "08", "1.50")
+    assert labels("tokens: [007, 08, 1.50,]") == ("007", "08", "1.50")
+    assert labels("tokens: [&a 007, b, *a]") == ("007", "b", "007")
+    assert labels("tokens:\n- 007\n- 2026-11-30\n- '1'") == ("007", "2026-11-30", "1")
+    assert labels("notes: a", [("tokens", "[007, 08, 9]")]) == ("007", "08", "9")
+    assert labels("tokens: [a, b, c]", [("tokens.1", "007")]) == ("a", "007", "c")
     assert text.MAX_DEPTH == 64

@@ -17,7 +17,7 @@ ROOT = Path(blockcalc.__file__).parent
 FLOORS = [
     {"titles", "titles.en", "expr"},
     {"errors", "decimals", "document", "embedded", "notation"},
-    {"ops", "output", "text", "spec"},
+    {"ops", "output", "text", "spec", "blanks"},
     {"yaml_text", "json_text"},
     {"source", "weights"},
     {"program", "shapes", "movement"},

@@ -1,0 +1,75 @@
+"""Blanks of a YAML text: a lone question mark where a number could stand, and nowhere else."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from blockcalc.blanks import prepared
+from blockcalc.source import read_text
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a: [[1, ?], [?, 2]]", [[1, None], [None, 2]]),
+        ("a: [[1,?],[?,2]]", [[1, None], [None, 2]]),
+        ('"a": [[1, ?], [2, 3]]', [[1, None], [2, 3]]),
+        ("a: &z [[1, ?]]", [[1, None]]),
+        ("a: [[1, -.inf], [?, 1]]", [[1, float("-inf")], [None, 1]]),
+        ("# as in: |\na: [1, ?]", [1, None]),
+        ("a:\n  - [1, ?]\n  - [?, 2] # what is [?]\n", [[1, None], [None, 2]]),
+        ("a: [1,\n  ?,\n 2]", [1, None, 2]),
+        ("a:\n- 1\n- ?\n- 2", [1, None, 2]),
+        ("a: ?", None),
+        ("a: {b: ?, c: [?]}", {"b": None, "c": [None]}),
+        ("a: [?]", [None]),
+        ("a: [it's, ?, b]", ["it's", None, "b"]),
+        ("a: ['[', ?, \"it's [\", ?]", ["[", None, "it's [", None]),
+        ("a: [x?, '?', \"?\", ?]", ["x?", "?", "?", None]),
+        ("a: 2 + 3 ?", "2 + 3 ?"),
+        ("a: e ?", "e ?"),
+        ("a: why, [x, ?] indeed", "why, [x, ?] indeed"),
+        ("a: a - [x, ?]", "a - [x, ?]"),
+        ('a: "Which is larger,\n  1/2, 2/3 ?\n  Say so."', "Which is larger, 1/2, 2/3 ? Say so."),
+        ("a: 'Which is larger,\n  1/2, 2/3 ?'", "Which is larger, 1/2, 2/3 ?"),
+        ("a: Which is larger,\n  1/2, 2/3 ?", "Which is larger, 1/2, 2/3 ?"),
+        ("a: |\n  [1, ?]\n\n  [?, 2]\nb: 1", "[1, ?]\n\n[?, 2]\n"),
+        ("a: >- # folded\n  [1, ?]\nb: 1", "[1, ?]"),
+        ("a: it's [1, ?] of them", "it's [1, ?] of them"),
+        ("a: b#c [?]", "b#c [?]"),
+        ("a: 'it''s [?]'", "it's [?]"),
+        ('a: "\\"[?]"', '"[?]'),
+    ],
+)
+def test_what_is_a_blank(text: str, value: object) -> None:
+    assert read_text(text, "a.yaml").data["a"] == value
+
+
+def test_places_stay_what_they_are() -> None:
+    text = "a: [1, ?, '?', x] # ?\n"
+    assert prepared(text) == text.replace("[1, ?", "[1, ~")
+    assert prepared("a\u2028b") == "a b"
+    assert prepared("a: [1, 2]") == "a: [1, 2]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'notes: "a\n  ' + "eeee: " * 20000 + '! ?"\n',
+        "a: ?" + "'" * 60000 + "\n",
+        "a: ?" + ' "" ' * 40000 + "\n",
+        "? " * 40000,
+        "[?" * 40000,
+        "a: |\n" + " ?\n" * 40000,
+        "a: [" + "?," * 40000,
+        ("a: |\n ?\n" * 20000),
+        "&a " * 30000 + "?",
+        "'?" * 30000,
+    ],
+)
+def test_no_text_takes_long(text: str) -> None:
+    begun = time.perf_counter()
+    prepared(text)
+    assert time.perf_counter() - begun < 2
