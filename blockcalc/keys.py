@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from blockcalc.checker import Checker, is_text, kind_of, quoted
 from blockcalc.decimals import Rounding
 from blockcalc.kinds import (
+    FRACTION,
     TEXT,
     Kind,
     Schema,
@@ -35,7 +36,7 @@ from blockcalc.text import Path
 from blockcalc.titles import say
 
 MOST_BLOCKS = 1000
-RATE: Schema = either({"type": "number", "minimum": 0, "exclusiveMaximum": 1}, TEXT)
+RATE: Schema = either({"type": "number", "minimum": 0, "exclusiveMaximum": 1}, FRACTION)
 GATED = ("gate", "up", "down")
 ORDERS = ("post", "pre")
 SOFTMAX = ("plain", "shifted")
@@ -72,7 +73,7 @@ def _rope(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     return found
 
 
-@kind(either({"type": "number", "exclusiveMinimum": 0}, TEXT))
+@kind(either({"type": "number", "exclusiveMinimum": 0}, FRACTION))
 def _theta(c: Checker, value: Any, path: Path) -> float | None:
     number = c.number(value, path)
     if number is not None and number <= 0:
@@ -200,7 +201,7 @@ def _keeps(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     return {place: pattern(c, keep, (*path, place)) for place, keep in value.items()}
 
 
-@kind(lambda: either(RATE, section(_DROPOUT, "dropout.")))
+@kind(lambda: either(RATE, {**section(_DROPOUT, "dropout."), "required": ["p"]}))
 def _dropout(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         return {"p": _rate(c, value, path)}
@@ -255,7 +256,6 @@ def _round(c: Checker, value: Any, path: Path) -> Rounding | None:
     return None if digits is None else Rounding(str(unit), digits)
 
 
-@kind({"type": "integer", "minimum": 0, "maximum": 15})
 def _digits(c: Checker, value: Any, path: Path) -> int | None:
     low = 1 if path[-1] == "significant" else 0
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= 15:
@@ -330,7 +330,10 @@ _DROPOUT: dict[str, Kind] = {
 }
 _NORM_PART: dict[str, Kind] = {"gamma": vector, "beta": vector, "eps": eps}
 _MASK: dict[str, Kind] = {"keep": pattern, "add": bias}
-_ROUND: dict[str, Kind] = {"decimals": _digits, "significant": _digits}
+_ROUND: dict[str, Kind] = {
+    key: Kind(_digits, lambda low=low: {"type": "integer", "minimum": low, "maximum": 15})  # type: ignore[misc]
+    for key, low in (("decimals", 0), ("significant", 1))
+}
 _NORM: dict[str, Kind] = {
     "order": word(*ORDERS),
     "kind": word(*KINDS),

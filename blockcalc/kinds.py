@@ -65,6 +65,8 @@ def lists(cell: Schema, ranks: Sequence[int]) -> list[Schema]:
 
 
 WHOLE = {"type": "integer"}
+_OVER = r"[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?"
+FRACTION = {"type": "string", "pattern": rf"^\s*\+?{_OVER}\s*$"}
 TEXT = {"type": "string"}
 FLAG = {"type": "boolean"}
 _WINDOW = {"type": "string", "pattern": "^[0-9]*:[0-9]*$"}
@@ -82,9 +84,13 @@ _PARTS: dict[str, Schema] = {
 }
 
 
-def _form(name: str, more: Sequence[str], cells: list[Schema]) -> Schema:
+SIZED = ("random", "zeros", "ones")
+
+
+def _form(name: str, more: Sequence[str], cells: list[Schema], ranks: Sequence[int]) -> Schema:
     """Give the schema of one form of a matrix."""
-    parts = {key: _PARTS.get(key, _PARTS["random"]) for key in (name, *more)}
+    sizes = {**_PARTS["random"], "minItems": min(ranks), "maxItems": max(ranks)}
+    parts = {key: sizes if key in SIZED else _PARTS[key] for key in (name, *more)}
     if name == "value":
         parts["value"] = either(*cells)
     return {
@@ -100,7 +106,10 @@ def numbers(cell: Schema, *ranks: int) -> Schema:
     from blockcalc.forms import FORMS  # a reading needs no schema
 
     cells = lists(cell, ranks)
-    return either(*cells, *(_form(name, more, cells) for name, more in FORMS.items()))
+    return either(
+        *cells,
+        *(_form(n, more, cells, ranks) for n, more in FORMS.items() if n != "eye" or 2 in ranks),
+    )
 
 
 def definitions() -> dict[str, Schema]:
@@ -108,16 +117,16 @@ def definitions() -> dict[str, Schema]:
     return {
         "number": either(
             {"type": "number"},
-            {"type": "string", "pattern": r"^\s*[-+]?[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?\s*$"},
+            {"type": "string", "pattern": rf"^\s*[-+]?{_OVER}\s*$"},
         ),
         "size": either(
             {"type": "number", "minimum": 0},
-            {"type": "string", "pattern": r"^\s*\+?[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?\s*$"},
+            FRACTION,
         ),
         "vector": numbers(ref("number"), 1),
         "matrix": numbers(ref("number"), 2),
         "input": numbers(ref("number"), 2, 3),
-        "pattern": numbers(either(FLAG, {"enum": [0, 1]}), 1, 2, 3, 4),
+        "pattern": numbers(either(FLAG, {"enum": [0, 1]}), 2, 3, 4),
         "bias": numbers(either(ref("number"), {"const": "-inf"}), 2, 3, 4),
         "answer": numbers(
             either(ref("number"), {"type": "null"}, {"enum": ["?", "-inf"]}), 1, 2, 3, 4

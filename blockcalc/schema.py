@@ -19,11 +19,15 @@ def schema() -> dict[str, Any]:
     >>> sorted(schema()["properties"])[:3]
     ['attn', 'blocks', 'dropout']
     """
+    alone = {"anyOf": [{"required": [key]} for key in ("attn", "ffn", "norm1", "norm2")]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": say("schema.title"),
         **section(TOP, ""),
         "required": ["x"],
-        "oneOf": [{"required": ["attn"]}, {"required": ["blocks"]}],
+        "oneOf": [
+            {"required": ["attn"], "not": {"required": ["blocks"]}},
+            {"required": ["blocks"], "not": alone},
+        ],
         "$defs": definitions(),
     }

@@ -15,7 +15,7 @@ import pytest
 
 import blockcalc
 from blockcalc.checkpoints import open_checkpoint
-from blockcalc.document import Closing
+from blockcalc.document import Closing, StepPiece
 from blockcalc.explain import Depth, explain
 from blockcalc.notation import Text
 from blockcalc.reader import load
@@ -215,11 +215,12 @@ def test_round_off_is_no_number_after_a_function_of_it() -> None:
     spec = loaded(stop="ffn.act")
     trace = blockcalc.run(spec)
     assert 0 < trace["ffn.act"][0, 2] < 1e-15
-    (piece,) = [
-        p for p in explain(spec, trace, Depth(patterns=("ffn.act",))) if hasattr(p, "grids")
-    ]
+    found = explain(spec, trace, Depth(patterns=("ffn.act",)))
+    piece = next(p for p in found if isinstance(p, StepPiece))
     assert piece.grids[0].rows[0][2].digits == "0"
-    assert Text().render(piece.lines[2].middle) == "max(0, 0)"
+    middle = piece.lines[2].middle
+    assert middle is not None
+    assert Text().render(middle) == "max(0, 0)"
 
 
 # messages --------------------------------------------------------------------------------------

@@ -74,6 +74,15 @@ def test_it_refuses_what_it_can_see(path: Path) -> None:
         {"x": {"file": "a", "rows": "a"}, "attn": {}},
         {"x": [[1]], "attn": {}, "dropout": 1},
         {"x": [[1]], "attn": {}, "round": {"decimals": 1, "significant": 1}},
+        {"x": [[1]], "attn": {}, "round": {"significant": 0}},
+        {"x": [[1]], "attn": {}, "dropout": {}},
+        {"x": [[1]], "attn": {}, "dropout": "abc"},
+        {"x": [[1]], "attn": {}, "dropout": {"p": {"attn.out": "x"}}},
+        {"x": [[1]], "attn": {"mask": {"keep": [1, 0]}}},
+        {"x": [[1]], "attn": {"rope": {"theta": "abc"}}},
+        {"x": [[1]], "attn": {"b_q": {"eye": 2}}},
+        {"x": [[1]], "attn": {"b_q": {"zeros": [2, 2]}}},
+        {"x": [[1]], "blocks": [{"attn": {}}], "norm1": {}},
     ],
 )
 def test_it_refuses(data: Any) -> None:

@@ -185,7 +185,7 @@ TEXTS: dict[str, str] = {
     "compare.step": "step",
     "compare.largest": "largest |B - A|",
     "help.compare": "Set two side by side, step by step: a file in post-norm and in pre-norm order, or two files.",
-    "help.other": "A second file; without one, FILE in post-norm and in pre-norm order.",
+    "help.other": "A second file; without one, FILE in post-norm and in pre-norm order. What --set, --eps and --round say holds for both.",
     "cli.stdin_twice": "standard input can be only one of the two",
     # finding steps
     "step.unknown": "there is no step '{name}'",
@@ -427,7 +427,7 @@ TEXTS: dict[str, str] = {
     "help.epilog": "blockcalc alone works the embedded sample; blockcalc --norm pre works it in pre-norm order. Options mean the same before and after the command. Numbers are rounded half away from zero on their shortest decimal text; '=' stands only where a line is exact as printed.",
     "help.run": "Work the block of a YAML or JSON file, or the embedded sample, and show every step.",
     "help.export": "Write the worked block as LaTeX, JSON or npz.",
-    "help.import": "Recognise a model on disk (safetensors) and write a file that refers to the weights of a layer in place.",
+    "help.import": "Recognise a model on disk (safetensors) and write a file that refers to the weights of a layer in place, by their path from the written file; on standard output, from the present folder.",
     "help.import.model": "A folder with config.json and .safetensors files, or such a file.",
     "help.import.layer": "Which layer, counted from 0; 0 if left out.",
     "help.import.all": "Every layer as a stack, and the final norm.",
