@@ -213,8 +213,8 @@ def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
     before = len(c.faults)
     check_shapes(c, c.arrays, found["blocks"], found["stop"])
     _blame_layout(c, found, before)
-    for block in found["blocks"]:
-        for key in (f"{block.keys}attn.mask.keep", f"{block.keys}attn.mask.add"):
+    for keys, block in {block.keys: block for block in found["blocks"]}.items():
+        for key in (f"{keys}attn.mask.keep", f"{keys}attn.mask.add"):
             array = c.arrays.get(key)
             if array is not None and array.ndim == 4 and array.shape[1] == 1:
                 c.arrays[key] = array[:, 0]

@@ -260,6 +260,15 @@ def test_masks_by_head_where_there_is_one_head() -> None:
     ].shape == (3, 3)
 
 
+def test_masks_of_a_batch_in_a_block_that_repeats() -> None:
+    keep = [[[[1, 0]] * 2], [[[1, 1]] * 2]]
+    own = {**BLOCK["attn"], "mask": {"keep": keep}}
+    x = [[[1, 0], [0, 1]], [[1, 0], [0, 1]]]
+    trace = blockcalc.run(load({"x": x, "blocks": [{"attn": own, "repeat": 2}]}))
+    assert np.array_equal(trace["blocks.0.1.attn.weights"][0], [[1, 0], [1, 0]])
+    assert trace["blocks.0.1.attn.weights"][1, 0, 1] > 0
+
+
 def test_infinities_of_yaml_in_every_spelling() -> None:
     found = read_text("a: [-.Inf, -.INF, -.inf, .Inf, +.INF, .NaN, .NAN]", "a.yaml").data["a"]
     assert found[:3] == [float("-inf")] * 3
