@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -13,7 +13,7 @@ from blockcalc.attention import attention
 from blockcalc.dropout import dropout
 from blockcalc.errors import Fault, InputError, UsageError
 from blockcalc.layers import feed_forward, norm, residual
-from blockcalc.ops import Array, Ref
+from blockcalc.ops import Array, Ref, Shape
 from blockcalc.program import Builder, Finished, Misfit, Missing, Program
 from blockcalc.spec import MOST_NUMBERS, BlockSpec, Spec
 from blockcalc.titles import say
@@ -83,7 +83,11 @@ def build(spec: Spec) -> Program:
     >>> [eq.out.name for eq in build(load({"x": [[1, 2]], "attn": {"out": [[0, 1]]}})).equations]
     ['residual1', 'norm1.mean', 'norm1.centered', 'norm1.var', 'norm1.std', 'norm1']
     """
-    shapes = {name: array.shape for name, array in spec.arrays.items()}
+    return program_of(spec, spec.shapes)
+
+
+def program_of(spec: Spec, shapes: Mapping[str, Shape]) -> Program:
+    """Write the program of a spec for matrices of these shapes, whether there are such or not."""
     b = Builder(shapes, spec.stop, spec.seed)
     with suppress(Finished):
         _write(b, spec)
@@ -137,7 +141,7 @@ def _cast(spec: Spec, dtype: str) -> dict[str, Array]:
 
 def written(spec: Spec) -> Program:
     """Write the program of a spec as far as there are weights for it, past any ``stop``."""
-    b = Builder({name: array.shape for name, array in spec.arrays.items()}, None, spec.seed)
+    b = Builder(spec.shapes, None, spec.seed)
     with suppress(Missing, Misfit):
         _write(b, spec)
     return b.program()

@@ -31,8 +31,9 @@ _ROW = re.compile(r"\[([^\[\]]*+)\]")
 class Checker:
     """Reads values and collects faults."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, shapes_only: bool = False) -> None:
         self.source = source
+        self.shapes_only = shapes_only  # whether named files are asked for their headers alone
         self.faults: list[Fault] = []
         self.arrays: dict[str, NDArray[Any]] = {}
         self.paths: dict[str, Path] = {}
@@ -179,7 +180,8 @@ class Checker:
 
     def keep(self, array: NDArray[Any], path: Path) -> NDArray[Any]:
         """Keep a matrix under its name."""
-        array.setflags(write=False)
+        if array.flags.writeable:
+            array.setflags(write=False)
         name = ".".join(map(str, path))
         self.arrays[name], self.paths[name] = array, path
         return array

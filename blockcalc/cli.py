@@ -6,13 +6,13 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from blockcalc.costcli import register
 from blockcalc.errors import BlockcalcError, Fault, OurFault, UsageError, WriteError
-from blockcalc.line import Command, Group, errors_as_json, quiet
+from blockcalc.line import Command, Group, encodable, errors_as_json, note, quiet, wrote
 from blockcalc.options import (
     AllOpt,
     Color,
@@ -52,6 +52,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=False,
 )
+
+
+register(app)
 
 
 def _version(asked: bool) -> None:
@@ -221,7 +224,7 @@ def export(
     from blockcalc.output import write_file
 
     write_file(str(output), content, force)
-    _wrote(output)
+    wrote(output)
 
 
 @app.command(help=say("help.samples"), cls=Command)
@@ -246,7 +249,7 @@ def samples(
     from blockcalc.output import write_folder
 
     for written in write_folder(copy, {p.name: p.read_bytes() for p in kept.files()}, force):
-        _wrote(written)
+        wrote(written)
 
 
 @app.command("import", help=say("help.import"), cls=Command)
@@ -278,12 +281,12 @@ def import_(
     chosen = None if all_layers else layer or 0
     content = as_yaml(layer_file(open_checkpoint(model), chosen, target, tokens))
     if path is None:
-        typer.echo(_encodable(content, sys.stdout.encoding), nl=False)
+        typer.echo(encodable(content, sys.stdout.encoding), nl=False)
         return
     from blockcalc.output import write_file
 
     write_file(path, content.encode(), force)
-    _wrote(output)
+    wrote(output)
 
 
 @app.command(help=say("help.weights"), cls=Command)
@@ -303,7 +306,7 @@ def weights(
     widths = [max((len(row[i]) for row in found), default=0) for i in range(2)]
     for name, shape, dtype in found:
         typer.echo(
-            _encodable(f"{name:{widths[0]}}  {shape:>{widths[1]}}  {dtype}", sys.stdout.encoding)
+            encodable(f"{name:{widths[0]}}  {shape:>{widths[1]}}  {dtype}", sys.stdout.encoding)
         )
 
 
@@ -327,34 +330,16 @@ def format_(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) 
         from rich.console import Console
         from rich.markdown import Markdown
 
-        Console().print(Markdown(_encodable(text, sys.stdout.encoding)))
+        Console().print(Markdown(encodable(text, sys.stdout.encoding)))
         return
-    typer.echo(_encodable(text, sys.stdout.encoding), nl=False)
-
-
-def _wrote(path: str | None) -> None:
-    """Say what has been written; a name does not steer the terminal."""
-    from blockcalc.notation import clean
-
-    _note(say("cli.wrote", path=clean(str(path))))
-
-
-def _note(text: str) -> None:
-    with suppress(OSError, AttributeError):
-        print(_encodable(text, sys.stderr.encoding), file=sys.stderr, flush=True)
-
-
-def _encodable(text: str, encoding: str | None) -> str:
-    from blockcalc.notation import plain_signs
-
-    return plain_signs(text, encoding or "utf-8")
+    typer.echo(encodable(text, sys.stdout.encoding), nl=False)
 
 
 def _tell(error: BlockcalcError) -> None:
     """Write an error on standard error, for a person or a program."""
     from blockcalc.views.report import as_json, report
 
-    _note(as_json(error) if errors_as_json(sys.argv[1:]) else report(error))
+    note(as_json(error) if errors_as_json(sys.argv[1:]) else report(error))
 
 
 def main() -> None:

@@ -157,4 +157,33 @@ class PairPiece:
     rows: tuple[tuple[Labelled, ...], ...]
 
 
-Piece = Heading | Head | Given | StepPiece | Closing | Result | Remark | Overview | PairPiece
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A share of a whole, from 0 to 1, drawn as a bar and written in per cent."""
+
+    share: float
+
+
+Entry = str | Expr | Bar
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a list: its heading, and what stands in it: name, text, number, formula or bar."""
+
+    title: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Rows of entries under headings; ``totals`` are the rows that sum up, by number."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    totals: tuple[int, ...] = ()
+
+
+Piece = (
+    Heading | Head | Given | StepPiece | Closing | Result | Remark | Overview | PairPiece | Listing
+)

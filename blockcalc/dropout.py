@@ -10,6 +10,7 @@ import numpy as np
 from blockcalc.expr import Expr, Num, call
 from blockcalc.ops import Array, Axes, Elementwise, Op, Ref, Shape
 from blockcalc.program import Builder
+from blockcalc.titles import say
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,9 @@ class Draw(Op):
         count = int(np.prod(self.shape))
         drawn = np.random.RandomState(self.seed).random_sample(self.skip + count)
         return (drawn[self.skip :].reshape(self.shape) >= self.p).astype(np.float64)
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.draw")
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
         return call("Bernoulli", 1.0 - Num(self.p, "p"))

@@ -164,7 +164,10 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "max": np.maximum,
     "ratio": _ratio,
     "mask": lambda x, allowed: np.where(np.equal(allowed, 0), -np.inf, x),
+    "step": lambda x: np.where(np.greater(x, 0), 1.0, 0.0),
+    "allowed": lambda keep: np.where(np.equal(keep, 0), 0.0, 1.0),
 }
+SELECTIONS = ("mask", "step", "allowed")  # these choose, and work nothing
 
 _BINARY: dict[str, Callable[[Value, Value], Value]] = {
     "+": lambda a, b: a + b,
@@ -274,6 +277,30 @@ def walk(expr: Expr) -> Iterator[Expr]:
                 yield from walk(child)
         case Over(body=body):
             yield from walk(body)
+
+
+def operations(expr: Expr) -> int:
+    """Count the operations of one working of a tree: each sign and each function is one.
+
+    What stands between constants is worked once, and not counted; nor is a choice.
+
+    Examples
+    --------
+    >>> operations(Slot(0) / sqrt(Num(2.0)) + exp(Slot(1)))
+    3
+    """
+    if not any(isinstance(e, Slot | Cell) for e in walk(expr)):
+        return 0
+    match expr:
+        case Binary(left=left, right=right):
+            return 1 + operations(left) + operations(right)
+        case Call(function=function, args=args):
+            own = 0 if function in SELECTIONS else 1
+            return own + sum(operations(arg) for arg in args)
+        case Fold(terms=terms):
+            return len(terms) - 1 + sum(operations(term) for term in terms)
+        case _:
+            return 0
 
 
 def arrays(body: Expr, operands: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import typer
@@ -50,6 +51,26 @@ def scan(args: Sequence[str], options: dict[str, bool]) -> Iterator[tuple[int, s
 def quiet() -> None:
     """Let what is still to be printed go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def wrote(path: str | None) -> None:
+    """Say what has been written; a name does not steer the terminal."""
+    from blockcalc.notation import clean
+
+    note(say("cli.wrote", path=clean(str(path))))
+
+
+def note(text: str) -> None:
+    """Print a line on standard error, if there is one."""
+    with suppress(OSError, AttributeError):
+        print(encodable(text, sys.stderr.encoding), file=sys.stderr, flush=True)
+
+
+def encodable(text: str, encoding: str | None) -> str:
+    """Keep to the signs that an encoding has."""
+    from blockcalc.notation import plain_signs
+
+    return plain_signs(text, encoding or "utf-8")
 
 
 def _options(commands: Sequence[Any]) -> dict[str, bool]:

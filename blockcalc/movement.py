@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from blockcalc.expr import At, Cell, Expr, Name, call
 from blockcalc.ops import Array, Axes, Op, Ref, Shape
+from blockcalc.titles import say
 
 
 class Movement(Op):
@@ -24,6 +26,10 @@ class Movement(Op):
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
         shape = refs[0].shape
         return Cell(0, tuple(int(i) for i in np.unravel_index(_origins(self, shape)[at], shape)))
+
+
+def _heads(n: int) -> str:
+    return say("heads.one") if n == 1 else say("heads.many", n=n)
 
 
 @lru_cache(maxsize=64)
@@ -49,6 +55,10 @@ class Split(Movement):
         parts = x.reshape(*x.shape[:-1], self.n, x.shape[-1] // self.n)
         return np.ascontiguousarray(parts.swapaxes(-3, -2))
 
+    def rule(self, refs: Sequence[Ref]) -> str:
+        wide = refs[0].shape[-1]
+        return say("rule.split", wide=wide, heads=_heads(self.n), narrow=wide // self.n)
+
 
 @dataclass(frozen=True)
 class Join(Movement):
@@ -64,6 +74,10 @@ class Join(Movement):
     def forward(self, xs: Sequence[Array]) -> Array:
         swapped = xs[0].swapaxes(-3, -2)
         return swapped.reshape(*swapped.shape[:-2], -1)
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        n, narrow = refs[0].shape[-3], refs[0].shape[-1]
+        return say("rule.join", heads=_heads(n), narrow=narrow, wide=n * narrow)
 
 
 @dataclass(frozen=True)
@@ -81,6 +95,9 @@ class Repeat(Movement):
     def forward(self, xs: Sequence[Array]) -> Array:
         return np.repeat(xs[0], self.times, axis=-3)
 
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.repeat", times=self.times)
+
 
 @dataclass(frozen=True)
 class Columns(Movement):
@@ -95,6 +112,9 @@ class Columns(Movement):
 
     def forward(self, xs: Sequence[Array]) -> Array:
         return xs[0][..., list(self.indices)]
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.columns", n=len(self.indices), of=refs[0].shape[-1])
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
         return call(self.word, *xs, *(Name(run) for run in _runs(self.indices)))
@@ -155,6 +175,17 @@ class Rotate(Op):
         a, b = Cell(0, (*lead, t, first)), Cell(0, (*lead, t, second))
         cos, sin = Cell(1, (t, angle)), Cell(2, (t, angle))
         return a * cos - b * sin if column == first else b * cos + a * sin
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.rotate")
+
+    def flops(self, refs: Sequence[Ref]) -> int:
+        """Two products and a sum for each column that is turned."""
+        return 3 * math.prod(refs[0].shape[:-1]) * self.dims
+
+    def keeps(self, refs: Sequence[Ref], wanted: Set[int]) -> set[int]:
+        """Angles are constants: only cosines and sines are needed again."""
+        return {1, 2}
 
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         x, cos, sin = (np.abs(v) for v in xs)

@@ -5,13 +5,15 @@ Layers are built of these; a softmax that were one operation could never show it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from blockcalc.derivative import needed
 from blockcalc.expr import (
     At,
     Binary,
@@ -26,6 +28,7 @@ from blockcalc.expr import (
     call,
     exp,
     fill,
+    operations,
     sqrt,
 )
 from blockcalc.titles import say
@@ -73,6 +76,25 @@ class Op:
         """State the entry at ``at`` of the result, in cells of the operands."""
         raise TypeError(type(self).__name__)
 
+    def rule(self, refs: Sequence[Ref]) -> str:
+        """Say how the shape of the result comes about."""
+        return say("rule.same")
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        """Count the operations that one cell of the result takes; one multiply-add is two."""
+        return 0
+
+    def flops(self, refs: Sequence[Ref]) -> int:
+        """Count the operations that the whole result takes, from shapes alone.
+
+        What guards against round-off and against dividing by 0 is not counted.
+        """
+        return math.prod(self.result(refs)[1]) * self.per_cell(refs)
+
+    def keeps(self, refs: Sequence[Ref], wanted: Set[int]) -> set[int]:
+        """Tell which operands a backward pass needs again, for gradients of the ``wanted`` ones."""
+        return set()
+
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         """Give the sum of absolute terms of each cell: what its round-off is measured by.
 
@@ -116,6 +138,17 @@ class MatMul(Op):
         if len(refs) == 3:
             terms.append(Cell(2, (j,)))
         return Fold("+", tuple(terms))
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        a, b = refs[:2]
+        key = "rule.matmul.transposed" if self.transpose_b else "rule.matmul"
+        return say(key, a=a.name, b=b.name, inner=a.axes[-1])
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        return 2 * refs[0].shape[-1] + (len(refs) == 3)
+
+    def keeps(self, refs: Sequence[Ref], wanted: Set[int]) -> set[int]:
+        return {1 - i for i in wanted if i < 2}
 
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         return self.forward([np.abs(x) for x in xs])
@@ -198,6 +231,16 @@ class Elementwise(Op):
             return fill(self.body, [Cell(i, at) for i in range(len(refs))])
         cells = [Cell(i, tuple(at[a] for a in p)) for i, p in enumerate(self.placements)]
         return fill(self.body, cells)
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        wide = any(ref.shape != refs[0].shape for ref in refs)
+        return say("rule.wide" if wide else "rule.same")
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        return operations(self.body)
+
+    def keeps(self, refs: Sequence[Ref], wanted: Set[int]) -> set[int]:
+        return needed(self.body, wanted)
 
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         sizes = [np.abs(x) for x in self.aligned(xs)]
@@ -334,6 +377,16 @@ class Reduce(Op):
             return Fold("max", terms)
         total = Fold("+", terms)
         return total / (n - self.less) if self.kind == "mean" else total
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.reduce")
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        n = refs[0].shape[-1]
+        return n - 1 + n * operations(self.each) + (self.kind == "mean")
+
+    def keeps(self, refs: Sequence[Ref], wanted: Set[int]) -> set[int]:
+        return needed(self.each, wanted)
 
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         return None if self.kind == "max" else self.forward([np.abs(xs[0])])

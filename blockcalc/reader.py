@@ -32,6 +32,7 @@ def load(
     source: str | FilePath | Mapping[str, Any],
     sets: Sequence[tuple[str, str]] = (),
     orders: Sequence[str] = (),
+    shapes_only: bool = False,
 ) -> Spec:
     """Read a file, or the same content as a dict, into a checked spec.
 
@@ -44,6 +45,8 @@ def load(
     orders : sequence of str
         The orders, ``post`` or ``pre``, in which it is to be worked; the file's own if empty. The spec
         has the first; ``with_order`` gives the others.
+    shapes_only : bool
+        Ask named files for their headers alone, and draw nothing: such matrices have a shape and no numbers.
 
     Raises
     ------
@@ -65,7 +68,7 @@ def load(
     for key, value in sets:
         for one in _every(text.data, key):
             _set(text, one, value)
-    return check(Checker(text), orders)
+    return check(Checker(text, shapes_only), orders)
 
 
 def read_file(name: str) -> Source:

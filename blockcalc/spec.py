@@ -137,6 +137,11 @@ class Spec:
     remarks: tuple[str, ...] = ()
     source: Any = None
 
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Give the shape of every given matrix."""
+        return {name: array.shape for name, array in self.arrays.items()}
+
     def place(self, path: str) -> Place | None:
         """Give the place in the file of a key such as ``attn.w_q``."""
         return self.source.place(path) if self.source else None

@@ -15,25 +15,29 @@ ROOT = Path(blockcalc.__file__).parent
 
 # each room may import from its own line and from the lines above it
 FLOORS = [
-    {"titles", "titles.en", "expr"},
+    {"titles", "titles.en", "titles.en_cost", "expr", "derivative"},
     {"errors", "decimals", "document", "embedded", "notation"},
     {"ops", "output", "text", "spec", "blanks"},
     {"yaml_text", "json_text"},
     {"source", "weights"},
     {"program", "shapes", "movement"},
     {"trace", "dropout", "compose", "align", "arithmetic", "checker", "line", "options"},
-    {"layers", "conventions"},
+    {"layers", "conventions", "closed"},
     {"attention"},
     {"forms"},
     {"matrices"},
     {"kinds"},
     {"block", "shown", "keys"},
+    {"cost"},
+    {"plans"},
+    {"presets", "costing"},
     {"families"},
     {"parts"},
     {"reader", "explain", "schema", "checkpoints"},
     {"comparison", "views", "views.layout", "views.report"},
     {"views.screen"},
-    {"views.terminal", "views.latex", "views.data"},
+    {"views.terminal", "views.latex", "views.data", "views.figures"},
+    {"costcli"},
     {"cli"},
     {"__main__", "__init__"},
 ]
@@ -41,10 +45,20 @@ LIBRARIES: dict[str, set[str]] = {
     "numpy": {"expr", "decimals", "ops", "movement", "dropout", "parts", "comparison", "weights", "matrices", "forms", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
               "explain", "views.data"},
     "rich": {"cli", "views.terminal", "views.screen", "views.latex", "views.report"},
-    "typer": {"cli", "line", "options"},
+    "typer": {"cli", "costcli", "line", "options"},
     "yaml": {"yaml_text"}, "safetensors": {"weights"}, "ml_dtypes": {"weights"},
 }  # fmt: skip
-MATHEMATICS = {"expr", "ops", "movement", "program", "layers", "attention", "block", "trace"}
+MATHEMATICS = {
+    "expr",
+    "derivative",
+    "ops",
+    "movement",
+    "program",
+    "layers",
+    "attention",
+    "block",
+    "trace",
+}
 
 
 def _rooms() -> dict[str, Path]:

@@ -1,8 +1,17 @@
-"""Every text a person reads, one table a language."""
+"""Every text a person reads, one table a language; a part that few commands need stands by itself."""
 
 from __future__ import annotations
 
 from blockcalc.titles.en import TEXTS
+
+
+def _table(key: str) -> dict[str, str]:
+    """Find the table that has a key."""
+    if key in TEXTS:
+        return TEXTS
+    from blockcalc.titles import en_cost
+
+    return en_cost.TEXTS
 
 
 def say(key: str, /, **fields: object) -> str:
@@ -13,9 +22,9 @@ def say(key: str, /, **fields: object) -> str:
     >>> say("numbers.many", n=3)
     '3 numbers'
     """
-    return TEXTS[key].format(**fields)
+    return _table(key)[key].format(**fields)
 
 
 def known(key: str) -> bool:
     """Tell whether there is a text."""
-    return key in TEXTS
+    return key in _table(key)

@@ -9,12 +9,15 @@ from functools import singledispatchmethod
 from rich.cells import cell_len
 
 from blockcalc.document import (
+    Bar,
     Closing,
+    Entry,
     Given,
     Grid,
     Head,
     Heading,
     Line,
+    Listing,
     Operand,
     Piece,
     Remark,
@@ -78,7 +81,12 @@ _XELATEX = r"\documentclass[UTF8,fontset=fandol,zihao=-4]{ctexart}"
 
 def latex(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -> bytes:
     """Write a run as LaTeX; a fragment is what stands inside the document."""
-    body = "\n".join(_Writer().body(explain(spec, trace, depth)))
+    return document(explain(spec, trace, depth), fragment)
+
+
+def document(pieces: Iterable[Piece], fragment: bool = False) -> bytes:
+    """Write pieces as LaTeX."""
+    body = "\n".join(_Writer().body(pieces))
     chinese = any(_east_asian(c) for c in body)
     if fragment:
         needs = "amsmath, textcomp" + (", ctex (xelatex)" if chinese else "")
@@ -215,6 +223,39 @@ class _Writer:
     def _(self, piece: Remark) -> Iterator[str]:
         yield rf"\emph{{{escape(piece.text)}}}\par"
 
+    @write.register
+    def _(self, piece: Listing) -> Iterator[str]:
+        letters = {"number": "r", "bar": "r@{\\;}l"}
+        columns = "".join(letters.get(column.kind, "l") for column in piece.columns)
+        heads = [
+            rf"\multicolumn{{2}}{{l}}{{{escape(c.title)}}}" if c.kind == "bar" else escape(c.title)
+            for c in piece.columns
+        ]
+        if piece.columns[-1].kind == "text":
+            columns = columns[:-1] + r"p{\hsize}"
+            columns = columns.replace(r"\hsize", f"{_rest(piece)}mm")
+        for start in range(0, len(piece.rows), MOST_ROWS):
+            yield rf"{{\small\setlength{{\tabcolsep}}{{4pt}}\begin{{tabular}}{{@{{}}{columns}@{{}}}}"
+            yield " & ".join(heads) + r" \\ \hline"
+            for i, row in enumerate(piece.rows[start : start + MOST_ROWS], start):
+                if i in piece.totals and i - 1 not in piece.totals:
+                    yield r"\hline"
+                entries = zip(row, piece.columns, strict=True)
+                yield (
+                    " & ".join(self.entry(entry, column.kind) for entry, column in entries) + r" \\"
+                )
+            yield r"\end{tabular}\par}"
+
+    def entry(self, entry: Entry, kind: str) -> str:
+        """Write one entry of a list."""
+        if isinstance(entry, Bar):
+            return rf"{100 * entry.share:.1f}\,\% & \rule{{{entry.share * 15:.2f}mm}}{{1.2ex}}"
+        if isinstance(entry, str):
+            name = kind == "name" and "." in entry
+            text = rf"\texttt{{{escape(entry)}}}" if name else escape(entry)
+            return text + (" &" if kind == "bar" else "")
+        return f"${self.alphabet.render(entry)}$"
+
     def operand(self, operand: Operand) -> str:
         """Name a matrix: symbol, name, axes and shape."""
         symbol = self.alphabet.symbol(operand.symbol)
@@ -278,6 +319,14 @@ class _Writer:
         yield rf"\left[\begin{{array}}{{{columns}}}"
         yield from (rf"{row} \\" for row in rows)
         yield r"\end{array}\right] \]"
+
+
+def _rest(piece: Listing) -> int:
+    """Give the room in millimetres beside the columns before the last, which is a text that wraps."""
+    widths = [
+        max(cell_len(str(row[j])) for row in piece.rows) for j in range(len(piece.columns) - 1)
+    ]
+    return max(35, 155 - round(1.95 * sum(widths)) - 3 * len(widths))
 
 
 def _label_width(text: str) -> int:

@@ -15,6 +15,7 @@ from blockcalc.document import (
     Head,
     Heading,
     Line,
+    Listing,
     Overview,
     PairPiece,
     Piece,
@@ -155,6 +156,11 @@ class Terminal(Screen):
                 caption = f"{side}, {grid.caption}" if grid.caption else side
                 matrices.append(([(caption, "name")], [replace(grid, caption=None)]))
             self.side_by_side(matrices)
+
+    @show.register
+    def _(self, piece: Listing) -> None:
+        self.blank()
+        self.listing(piece)
 
     def line(self, line: Line) -> None:
         """Print one worked line."""

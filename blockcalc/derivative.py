@@ -1,0 +1,102 @@
+"""The derivative of a cell's tree, as a tree again.
+
+A function that is not smooth everywhere takes the value that programs take: a ReLU at 0 has derivative 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Set
+
+from blockcalc.expr import Binary, Call, Expr, Num, Slot, call, exp, sqrt, walk
+
+ZERO, ONE = Num(0.0), Num(1.0)
+
+
+def derivative(body: Expr, slot: int) -> Expr:
+    """Differentiate the body of an elementwise operation by one of its operands.
+
+    Examples
+    --------
+    >>> derivative(Slot(0) * Slot(1), 0)
+    Slot(index=1)
+    >>> derivative(Slot(0) + 3.0, 0)
+    Num(value=1.0, symbol=None)
+    """
+    match body:
+        case Slot(index=index):
+            return ONE if index == slot else ZERO
+        case Num():
+            return ZERO
+        case Binary(op=op, left=left, right=right):
+            return _binary(op, left, right, derivative(left, slot), derivative(right, slot))
+        case Call(function=function, args=args):
+            inner = [derivative(arg, slot) for arg in args]
+            if all(d == ZERO for d in inner):
+                return ZERO
+            return RULES[function](args, inner)
+    raise TypeError(type(body).__name__)
+
+
+def needed(body: Expr, slots: Set[int]) -> set[int]:
+    """Tell of which operands the derivatives by some of them speak: a backward pass keeps those."""
+    found = (derivative(body, slot) for slot in slots)
+    return {e.index for d in found for e in walk(d) if isinstance(e, Slot)}
+
+
+def _binary(op: str, a: Expr, b: Expr, da: Expr, db: Expr) -> Expr:
+    match op:
+        case "+":
+            return plus(da, db)
+        case "-":
+            return plus(da, times(Num(-1.0), db))
+        case "*":
+            return plus(times(da, b), times(a, db))
+        case "/":
+            return plus(over(da, b), times(Num(-1.0), over(times(a, db), b**2.0)))
+        case _:
+            assert isinstance(b, Num)
+            rest = a if b.value == 2 else a ** (b.value - 1)
+            return times(times(Num(b.value), rest), da)
+
+
+def plus(a: Expr, b: Expr) -> Expr:
+    """Add, where nothing is left out that is not 0."""
+    if a == ZERO:
+        return b
+    return a if b == ZERO else a + b
+
+
+def times(a: Expr, b: Expr) -> Expr:
+    """Multiply; by 0 and by 1 at once."""
+    if ZERO in (a, b):
+        return ZERO
+    if a == ONE:
+        return b
+    return a if b == ONE else a * b
+
+
+def over(a: Expr, b: Expr) -> Expr:
+    """Divide; 0 at once."""
+    return ZERO if a == ZERO else a / b
+
+
+def _ratio(args: tuple[Expr, ...], d: list[Expr]) -> Expr:
+    a, b = args
+    less = times(over(call("ratio", a, b), b), d[1])
+    return plus(over(d[0], b), times(Num(-1.0), less))
+
+
+Rule = Callable[[tuple[Expr, ...], list[Expr]], Expr]
+RULES: dict[str, Rule] = {
+    "exp": lambda u, d: times(exp(u[0]), d[0]),
+    "sqrt": lambda u, d: over(d[0], 2.0 * sqrt(u[0])),
+    "tanh": lambda u, d: times(1.0 - call("tanh", u[0]) ** 2.0, d[0]),
+    "cos": lambda u, d: times(Num(-1.0) * call("sin", u[0]), d[0]),
+    "sin": lambda u, d: times(call("cos", u[0]), d[0]),
+    "erfc": lambda u, d: times(Num(-2.0 / math.sqrt(math.pi)) * exp(Num(-1.0) * u[0] ** 2.0), d[0]),
+    # max(0, x) is the only one that is used
+    "max": lambda u, d: times(call("step", u[1]), d[1]),
+    "ratio": _ratio,
+    "mask": lambda u, d: times(call("allowed", u[1]), d[0]),
+}
