@@ -144,7 +144,7 @@ def cost(
 
     chosen = _format(latex, json, output)
     pieces = cost_pieces(plan, axis)
-    _give(pieces, lambda: cost_json(plan), chosen, output, force, color, no_color)
+    _give(pieces, lambda: cost_json(plan, axis), chosen, output, force, color, no_color)
 
 
 def _plan(

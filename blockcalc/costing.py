@@ -18,6 +18,7 @@ from blockcalc.titles import say
 MOST_TOKENS = 2**40
 TEXT = Text()
 LETTERS = {"tokens": "T", "batch": "B", "d_model": "C", "d_ff": "F", "heads": "H"}
+THOUSANDS = "kMGTPE"
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -315,9 +316,10 @@ def growth(cost: Cost, larger: Sequence[Cost], axis: str) -> Iterator[Piece]:
     costs = [cost, *larger]
     yield Heading(say("heading.growth"), prose=say("prose.growth", axis=axis))
     rows: list[tuple[Entry, ...]] = []
-    for name, counts in grown(costs):
+    for key, counts in grown(costs):
         if any(counts):
-            rows.append((name, *map(_grouped, counts), exponent(counts)))
+            write = _size if key.startswith("bytes.") else _compact
+            rows.append((say(f"growth.{key}"), *map(write, counts), exponent(counts)))
     now = cost.plan.layers if axis == "layers" else cost.forms.sizes.get(LETTERS[axis], 1)
     columns = [Column(say("column.what"), "text")]
     columns += [Column(f"{axis} {_grouped(now * n)}", "number") for n in (1, 2, 4)]
@@ -327,14 +329,14 @@ def growth(cost: Cost, larger: Sequence[Cost], axis: str) -> Iterator[Piece]:
 
 
 def grown(costs: Sequence[Cost]) -> Iterator[tuple[str, list[int]]]:
-    """Give the counts that are set side by side."""
-    yield say("growth.parameters"), [c.parameters_of() * c.plan.layers for c in costs]
+    """Give the counts that are set side by side, of all layers."""
+    yield "parameters", [c.parameters_of() * c.plan.layers for c in costs]
     for group in GROUPS:
-        yield say(f"group.{group}"), [c.flops_of(group) * c.plan.layers for c in costs]
-    yield say("growth.total"), [c.flops_of() * c.plan.layers for c in costs]
-    yield say("growth.scores.bytes"), [c.score_bytes for c in costs]
-    yield say("growth.cache"), [c.cache_bytes for c in costs]
-    yield say("growth.kept"), [c.kept_bytes for c in costs]
+        yield group, [c.flops_of(group) * c.plan.layers for c in costs]
+    yield "operations", [c.flops_of() * c.plan.layers for c in costs]
+    yield "bytes.scores", [c.score_bytes for c in costs]
+    yield "bytes.cache", [c.cache_bytes for c in costs]
+    yield "bytes.kept", [c.kept_bytes for c in costs]
 
 
 def exponent(counts: Sequence[int]) -> str:
@@ -431,6 +433,20 @@ def _listing(
 def _grouped(n: int) -> str:
     """Write a whole number in groups of three: 1,769,472."""
     return f"{n:,}"
+
+
+def _compact(n: int) -> str:
+    """Write a count; a long one with four digits and the letter of its thousands.
+
+    Examples
+    --------
+    >>> _compact(85054464), _compact(3072)
+    ('85.05 M', '3,072')
+    """
+    if n < 10**6:
+        return _grouped(n)
+    power = min((len(str(n)) - 1) // 3, len(THOUSANDS))
+    return f"{n / 1000**power:.4g} {THOUSANDS[power - 1]}"
 
 
 def _per(x: float) -> str:

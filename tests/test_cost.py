@@ -475,6 +475,10 @@ def test_the_commands_write_json_and_latex(tmp_path: Path) -> None:
     assert data["parameters"]["by_name"]["attn.w_k"]["closed_form"] == "C K"
     assert data["bytes"]["cache"] == 2 * 8192 * 8 * 128 * 2 * 32
     assert sum(data["operations"]["groups"].values()) == data["operations"]["block"]
+    growth = json.loads(text(cli("cost", "--preset", "gpt2", "--double", "tokens", "--json")))[
+        "growth"
+    ]
+    assert growth["bytes.scores"] == [50_331_648, 201_326_592, 805_306_368]
     walk = json.loads(text(cli("shapes", "--preset", "gpt2", "--json")))
     assert walk["matrices"]["attn.scores"]["letters"] == ["B", "H", "T", "T"]
     assert walk["matrices"]["attn.scores"]["shape"] == [1, 12, 1024, 1024]

@@ -45,6 +45,23 @@ def typeset(source: str, where: Path) -> str:
     return pages.stdout.decode()
 
 
+@pdflatex
+@pdftotext
+@pytest.mark.parametrize("args", [("cost",), ("cost", "--preset", "llama-3-405b", "--lora", "4"), ("shapes",),
+                                  ("shapes", "--preset", "llama-3-8b"), ("cost", "--preset", "gpt2", "--double", "tokens")],
+                         ids=" ".join)  # fmt: skip
+def test_lists_are_set(args: tuple[str, ...], tmp_path: Path) -> None:
+    pages = typeset(text(cli(*args, "--latex")), tmp_path)
+    assert "attn.w_q" in pages or "projections" in pages
+
+
+@xelatex
+@pdftotext
+def test_lists_of_a_chinese_file_are_set(tmp_path: Path) -> None:
+    pages = typeset(text(cli("cost", str(folder() / "sentence_zh.yaml"), "--latex")), tmp_path)
+    assert "苹果树" in pages
+
+
 def export(data: dict[str, Any], *args: str) -> str:
     return text(cli("export", "-", "--latex", *args, stdin=json.dumps(data).encode()))
 

@@ -36,6 +36,7 @@ FLOORS = [
     {"reader", "explain", "schema", "checkpoints"},
     {"comparison", "views", "views.layout", "views.report"},
     {"views.screen"},
+    {"views.lists"},
     {"views.terminal", "views.latex", "views.data", "views.figures"},
     {"costcli"},
     {"cli"},
@@ -44,7 +45,7 @@ FLOORS = [
 LIBRARIES: dict[str, set[str]] = {
     "numpy": {"expr", "decimals", "ops", "movement", "dropout", "parts", "comparison", "weights", "matrices", "forms", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
               "explain", "views.data"},
-    "rich": {"cli", "views.terminal", "views.screen", "views.latex", "views.report"},
+    "rich": {"cli", "views.terminal", "views.screen", "views.lists", "views.latex", "views.report"},
     "typer": {"cli", "costcli", "line", "options"},
     "yaml": {"yaml_text"}, "safetensors": {"weights"}, "ml_dtypes": {"weights"},
 }  # fmt: skip

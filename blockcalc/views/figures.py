@@ -8,6 +8,7 @@ from typing import Any
 
 from blockcalc.closed import Form, written
 from blockcalc.cost import GROUPS, Cost, Plan
+from blockcalc.costing import doubled, grown
 from blockcalc.notation import Text
 from blockcalc.plans import fitting
 
@@ -49,13 +50,13 @@ def _head(cost: Cost) -> dict[str, Any]:
     }
 
 
-def cost_json(plan: Plan) -> bytes:
+def cost_json(plan: Plan, double: str | None = None) -> bytes:
     """Write what a plan costs as JSON.
 
     Keys: ``format``, ``version``, ``title``, ``source``, ``order``, ``layers``, ``letters``, ``dtype``, ``parameters``
     (``by_name``, ``outside``, ``block``, ``model``), ``operations`` (``steps``, ``groups``, ``products``, ``block``), ``bytes``
     (``steps`` written, ``kept`` for the backward pass by name, ``scores``, ``cache``, ``training``) and ``lora``. Counts of a block are
-    of all blocks that are written; ``cache`` and ``training`` are of all layers.
+    of all blocks that are written; ``cache`` and ``training`` are of all layers. With an axis that is doubled, ``growth`` has the counts at 1, 2 and 4 times.
     """
     cost = Cost(plan, fitting(plan))
     by_name = {
@@ -76,6 +77,9 @@ def cost_json(plan: Plan) -> bytes:
         for s in cost.steps
     }  # fmt: skip
     adapters = {a.name: {"rank": a.rank, "count": a.count} for a in cost.adapters}
+    larger = {}
+    if double:
+        larger = {"axis": double, **dict(grown([cost, *doubled(cost, double)]))}
     return _dumped(
         {
             "format": "blockcalc cost",
@@ -101,6 +105,7 @@ def cost_json(plan: Plan) -> bytes:
                 "training": cost.training,
             },
             "lora": adapters,
+            "growth": larger,
         }
     )
 

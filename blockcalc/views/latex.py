@@ -33,6 +33,7 @@ from blockcalc.views.layout import column_blocks, gap_sentences, shape_text
 
 PAGE = 76  # digits that fit beside each other on a line
 MOST_ROWS = 36  # rows of one array that fit on a page
+MOST_ENTRIES = 46  # rows of a list that do
 TOKEN_AXES = ("token", "query", "key")
 LONG_WORD = 24  # a longer word without a space may be broken anywhere
 
@@ -234,16 +235,17 @@ class _Writer:
         if piece.columns[-1].kind == "text":
             columns = columns[:-1] + r"p{\hsize}"
             columns = columns.replace(r"\hsize", f"{_rest(piece)}mm")
-        for start in range(0, len(piece.rows), MOST_ROWS):
+        most = MOST_ENTRIES // 2 if piece.columns[-1].kind == "text" else MOST_ENTRIES
+        for start in range(0, len(piece.rows), most):
+            yield r"\par\smallskip"
             yield rf"{{\small\setlength{{\tabcolsep}}{{4pt}}\begin{{tabular}}{{@{{}}{columns}@{{}}}}"
-            yield " & ".join(heads) + r" \\ \hline"
-            for i, row in enumerate(piece.rows[start : start + MOST_ROWS], start):
-                if i in piece.totals and i - 1 not in piece.totals:
-                    yield r"\hline"
+            yield " & ".join(heads) + r" \\[2pt] \hline"
+            for i, row in enumerate(piece.rows[start : start + most], start):
+                ruled = i in piece.totals and i - 1 not in piece.totals and i > start
+                strut = r"\rule{0pt}{2.6ex}" if ruled or i == start else ""
                 entries = zip(row, piece.columns, strict=True)
-                yield (
-                    " & ".join(self.entry(entry, column.kind) for entry, column in entries) + r" \\"
-                )
+                cells = " & ".join(self.entry(entry, column.kind) for entry, column in entries)
+                yield (r"\hline " if ruled else "") + strut + cells + r" \\"
             yield r"\end{tabular}\par}"
 
     def entry(self, entry: Entry, kind: str) -> str:
@@ -251,7 +253,7 @@ class _Writer:
         if isinstance(entry, Bar):
             return rf"{100 * entry.share:.1f}\,\% & \rule{{{entry.share * 15:.2f}mm}}{{1.2ex}}"
         if isinstance(entry, str):
-            name = kind == "name" and "." in entry
+            name = kind == "name" and " " not in entry
             text = rf"\texttt{{{escape(entry)}}}" if name else escape(entry)
             return text + (" &" if kind == "bar" else "")
         return f"${self.alphabet.render(entry)}$"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
@@ -14,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
-from blockcalc.document import Bar, Entry, Grid, Listing, Operand
+from blockcalc.document import Grid, Operand
 from blockcalc.notation import PLAIN_SIGNS, Text, clean, plain_signs
 from blockcalc.titles import say
 from blockcalc.views.layout import column_blocks, gap_sentences, point_aligned, shape_text
@@ -22,7 +21,6 @@ from blockcalc.views.layout import column_blocks, gap_sentences, point_aligned, 
 PIPE_WIDTH = 1_000_000
 BESIDE_WIDTH = 100  # matrices stand side by side up to here
 INDENT = 5
-BARS = (12, 8, 5, 0)  # the length of a bar that is full, as the width allows
 _STYLES = {
     "title": "bold",
     "section": "bold cyan",
@@ -237,63 +235,6 @@ class Screen:
         if split is not None:
             cells = [*cells[:split], dots, *cells[split:]]
         table.add_row(RichText(label), *(RichText(cell) for cell in cells))
-
-    def listing(self, piece: Listing) -> None:
-        """Print rows under headings; bars give way first where the width is short."""
-        heads = [self.safe(column.title) for column in piece.columns]
-        shown = list(range(len(heads)))
-        for bar in BARS:
-            cells = [[self.entry(entry, bar) for entry in row] for row in piece.rows]
-            widths = [
-                max([cell_len(head), *(cell_len(row[j]) for row in cells)])
-                for j, head in enumerate(heads)
-            ]
-            if sum(widths) + 3 * (len(widths) - 1) + INDENT <= self.width:
-                break
-        else:
-            shown = [j for j in shown if piece.columns[j].kind != "bar"]
-        for i, row in enumerate([heads, *cells]):
-            total = i - 1 in piece.totals
-            if total and i - 2 not in piece.totals:
-                ruled = sum(widths[j] for j in shown) + 3 * (len(shown) - 1)
-                self.write((("-" if self.plain else "─") * ruled, "quiet"), indent=INDENT)
-            self.listed(row, piece, shown, widths, "quiet" if i == 0 else "result" if total else "")
-
-    def listed(
-        self, row: list[str], piece: Listing, shown: list[int], widths: list[int], style: str
-    ) -> None:
-        """Print one row; the last cell wraps under itself where it is a text."""
-        parts: list[Part] = []
-        used = INDENT
-        for j in shown:
-            kind, text, width = piece.columns[j].kind, row[j], widths[j]
-            room = " " * (width - cell_len(text))
-            last = j == shown[-1]
-            text = room + text if kind == "number" else text if last else text + room
-            own = "name" if kind == "name" and not style else "quiet" if kind == "bar" else style
-            if last and kind == "text" and used + width > self.width:
-                self.wrapped(parts, text, used, style)
-                return
-            parts += [(text, own), "" if last else "   "]
-            used += width + 3
-        self.console.file.write((" " * INDENT + self.styled(parts)).rstrip() + "\n")
-
-    def wrapped(self, parts: list[Part], text: str, used: int, style: str) -> None:
-        """Print a row whose last cell is a text that needs several lines."""
-        lines = textwrap.wrap(text, max(self.width - used, 16)) or [""]
-        for i, line in enumerate(lines):
-            before = " " * INDENT + self.styled(parts) if i == 0 else " " * used
-            self.console.file.write((before + self.styled([(line, style)])).rstrip() + "\n")
-
-    def entry(self, entry: Entry, length: int) -> str:
-        """Write one entry of a list: a text, a formula, or a share with its bar."""
-        if isinstance(entry, str):
-            return self.safe(entry)
-        if isinstance(entry, Bar):
-            filled = round(entry.share * length)
-            full, empty = ("#", ".") if self.plain else ("█", "░")
-            return f"{100 * entry.share:5.1f} % {full * filled}{empty * (length - filled)}".rstrip()
-        return self.safe(self.alphabet.render(entry))
 
     def side_by_side(self, matrices: Sequence[tuple[Sequence[Part], Sequence[Grid]]]) -> None:
         """Print labelled matrices beside each other where they fit, else under each other."""

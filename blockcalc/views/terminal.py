@@ -25,10 +25,11 @@ from blockcalc.document import (
 )
 from blockcalc.titles import say
 from blockcalc.views.layout import shape_text
-from blockcalc.views.screen import INDENT, Part, Screen
+from blockcalc.views.lists import Lists
+from blockcalc.views.screen import INDENT, Part
 
 
-class Terminal(Screen):
+class Terminal(Lists):
     """Prints a document piece by piece."""
 
     def print(self, pieces: Iterable[Piece]) -> None:

@@ -1,0 +1,70 @@
+"""Lists on the screen: rows under headings, with bars for shares."""
+
+from __future__ import annotations
+
+import textwrap
+
+from rich.cells import cell_len
+
+from blockcalc.document import Bar, Entry, Listing
+from blockcalc.views.screen import INDENT, Part, Screen
+
+# the length of a bar that is full, and the space between columns: the first pair that fits the width
+ROOMS = ((12, 3), (8, 3), (5, 3), (0, 3), (None, 3), (None, 2))
+
+
+class Lists(Screen):
+    """A screen that prints lists; bars give way first where the width is short."""
+
+    def listing(self, piece: Listing) -> None:
+        """Print rows under headings."""
+        heads = [self.safe(column.title) for column in piece.columns]
+        for bar, gap in ROOMS:
+            shown = [j for j, c in enumerate(piece.columns) if bar is not None or c.kind != "bar"]
+            cells = [[self.entry(entry, bar or 0) for entry in row] for row in piece.rows]
+            widths = [
+                max([cell_len(head), *(cell_len(row[j]) for row in cells)])
+                for j, head in enumerate(heads)
+            ]
+            whole = sum(widths[j] for j in shown) + gap * (len(shown) - 1)
+            if INDENT + whole <= self.width:
+                break
+        for i, row in enumerate([heads, *cells]):
+            total = i - 1 in piece.totals
+            if total and i - 2 not in piece.totals:
+                self.write((("-" if self.plain else "─") * whole, "quiet"), indent=INDENT)
+            style = "quiet" if i == 0 else "result" if total else ""
+            columns = [(row[j], piece.columns[j].kind, widths[j]) for j in shown]
+            self.listed(columns, gap, style)
+
+    def listed(self, columns: list[tuple[str, str, int]], gap: int, style: str) -> None:
+        """Print one row; the last cell wraps under itself where it is a text."""
+        parts: list[Part] = []
+        used = INDENT
+        for j, (text, kind, width) in enumerate(columns):
+            room, last = " " * (width - cell_len(text)), j == len(columns) - 1
+            if last and kind == "text" and used + width > self.width:
+                self.wrapped(parts, text, used, style)
+                return
+            shown = room + text if kind == "number" else text if last else text + room
+            own = "name" if kind == "name" and not style else "quiet" if kind == "bar" else style
+            parts += [(shown, own), "" if last else " " * gap]
+            used += width + gap
+        self.console.file.write((" " * INDENT + self.styled(parts)).rstrip() + "\n")
+
+    def wrapped(self, parts: list[Part], text: str, used: int, style: str) -> None:
+        """Print a row whose last cell is a text that needs several lines."""
+        lines = textwrap.wrap(text, max(self.width - used, 16)) or [""]
+        for i, line in enumerate(lines):
+            before = " " * INDENT + self.styled(parts) if i == 0 else " " * used
+            self.console.file.write((before + self.styled([(line, style)])).rstrip() + "\n")
+
+    def entry(self, entry: Entry, length: int) -> str:
+        """Write one entry of a list: a text, a formula, or a share with its bar."""
+        if isinstance(entry, str):
+            return self.safe(entry)
+        if isinstance(entry, Bar):
+            filled = round(entry.share * length)
+            full, empty = ("#", ".") if self.plain else ("█", "░")
+            return f"{100 * entry.share:5.1f} % {full * filled}{empty * (length - filled)}".rstrip()
+        return self.safe(self.alphabet.render(entry))
