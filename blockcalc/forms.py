@@ -135,7 +135,9 @@ def _room(c: Checker, shape: tuple[int, ...], at: Path) -> bool:
     if c.numbers > MOST_NUMBERS:
         c.numbers -= numbers_in(shape)
         c.fault(
-            at, say("weights.too_many", shape=dims(shape), most=MOST_NUMBERS), say("weights.window")
+            at,
+            say("weights.too_many", shape=dims(shape), most=MOST_NUMBERS),
+            say("weights.window") if at[-1] == "file" else None,
         )
         return False
     return True

@@ -227,12 +227,16 @@ def _csv_rows(path: Path) -> list[list[float]]:
         row = [_cell(path, number, line, found) for found in _cells(line, apart)]
         if rows and len(row) != len(rows[0]):
             place = Place(str(path), number, 1, line)
-            text = say("weights.ragged", has=len(row), first=len(rows[0]))
+            text = say("weights.ragged", has=_count(row), first=_count(rows[0]))
             raise InputError(Fault(text, place))
         rows.append(row)
     if not rows:
         raise InputError(Fault(say("file.empty"), Place(str(path))))
     return rows
+
+
+def _count(row: list[float]) -> str:
+    return say("numbers.one") if len(row) == 1 else say("numbers.many", n=len(row))
 
 
 def _cells(line: str, apart: str) -> Iterator[re.Match[str]]:

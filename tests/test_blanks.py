@@ -41,10 +41,36 @@ from blockcalc.source import read_text
         ("a: b#c [?]", "b#c [?]"),
         ("a: 'it''s [?]'", "it's [?]"),
         ('a: "\\"[?]"', '"[?]'),
+        ("a: [?] # x", [None]),
+        ("a: [1, ?]\nb: 'x\n  [?]'\nc: 1", [1, None]),
+        ("a:\n  b: |\n    [?]\n  c: [?]", {"b": "[?]\n", "c": [None]}),
+        ("a:\n  - |\n    [?]\n  - [?]", ["[?]\n", [None]]),
+        ('a: {b: "x\n  y", c: ?}', {"b": "x y", "c": None}),
+        ("a: [x | y, ?]", ["x | y", None]),
     ],
 )
 def test_what_is_a_blank(text: str, value: object) -> None:
     assert read_text(text, "a.yaml").data["a"] == value
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["[1, # [\n 2]", "[1] # [", "{c: [1]}", "{c: 1}", "[[1], [2]]", "'['", '"["', "'it''s ['", '"\\"["', "|\n  [\n", ">\n  '[\n",
+     "it's ['", "x # '[", "['[', \"[\"]", "[1,\n 2]", "'x\n  [ y'", '"x\n\n  [ y"', "b#['"],
+)  # fmt: skip
+def test_brackets_close_before_a_text(before: str) -> None:
+    text = f"a: {before}\nb: what [?]\nc: [?]\n"
+    assert prepared(text) == text.replace("c: [?]", "c: [~]")
+    found = read_text(text, "a.yaml").data
+    assert (found["b"], found["c"]) == ("what [?]", [None])
+
+
+def test_a_quote_that_is_not_closed_ends_the_search() -> None:
+    assert prepared("a: '[?]\nb: [?]") == "a: '[?]\nb: [?]"
+    assert prepared("?") == "?"
+    assert prepared("- ?\n- b") == "- ~\n- b"
+    assert prepared("? a\n: b") == "? a\n: b"
+    assert prepared("a: [" + "b, " * 40 + "?]").endswith("~]")
 
 
 def test_places_stay_what_they_are() -> None:

@@ -141,7 +141,7 @@ def test_what_is_refused(folder: Path, form: str, said: str) -> None:
         ("e.npy", b"\x93NUMPY\x01\x00", "not a npy file"),
         ("e.npy", b"hello", "not a npy file"),
         ("e.csv", b"", "the file is empty"),
-        ("e.csv", b"1,2\n3\n", "e.csv:2:1: this row has 1 numbers, the first has 2"),
+        ("e.csv", b"1,2\n3\n", "e.csv:2:1: this row has 1 number, the first has 2 numbers"),
         ("e.csv", b"1,x\n", "e.csv:1:3: a number is wanted; this is the text 'x'"),
         ("e.csv", b"1;0,5\n", "decimals use a point"),
         ("e.csv", b"1,nan\n", "a number is wanted; this is the text 'nan'"),

@@ -33,7 +33,6 @@ from blockcalc.views.layout import column_blocks, gap_sentences, shape_text
 
 PAGE = 76  # digits that fit beside each other on a line
 MOST_ROWS = 36  # rows of one array that fit on a page
-MOST_ENTRIES = 46  # rows of a list that do
 TOKEN_AXES = ("token", "query", "key")
 LONG_WORD = 24  # a longer word without a space may be broken anywhere
 
@@ -77,6 +76,7 @@ _PDFLATEX = r"""\documentclass[11pt]{article}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
 \usepackage{lmodern}"""
+_LISTS = "\n" + r"\usepackage{longtable}"
 _XELATEX = r"\documentclass[UTF8,fontset=fandol,zihao=-4]{ctexart}"
 
 
@@ -89,12 +89,14 @@ def document(pieces: Iterable[Piece], fragment: bool = False) -> bytes:
     """Write pieces as LaTeX."""
     body = "\n".join(_Writer().body(pieces))
     chinese = any(_east_asian(c) for c in body)
+    lists = r"\begin{longtable}" in body
     if fragment:
-        needs = "amsmath, textcomp" + (", ctex (xelatex)" if chinese else "")
+        needs = "amsmath, textcomp" + (", longtable" if lists else "")
+        needs += ", ctex (xelatex)" if chinese else ""
         return f"% needs the packages {needs}\n{ROOM}{body}\n".encode()
     head = PREAMBLE.format(
         engine="xelatex" if chinese else "pdflatex",
-        document_class=_XELATEX if chinese else _PDFLATEX,
+        document_class=(_XELATEX if chinese else _PDFLATEX) + (_LISTS if lists else ""),
     )
     return f"{head}{ROOM}{body}\n\\end{{document}}\n".encode()
 
@@ -235,18 +237,16 @@ class _Writer:
         if piece.columns[-1].kind == "text":
             columns = columns[:-1] + r"p{\hsize}"
             columns = columns.replace(r"\hsize", f"{_rest(piece)}mm")
-        most = MOST_ENTRIES // 2 if piece.columns[-1].kind == "text" else MOST_ENTRIES
-        for start in range(0, len(piece.rows), most):
-            yield r"\par\smallskip"
-            yield rf"{{\small\setlength{{\tabcolsep}}{{4pt}}\begin{{tabular}}{{@{{}}{columns}@{{}}}}"
-            yield " & ".join(heads) + r" \\[2pt] \hline"
-            for i, row in enumerate(piece.rows[start : start + most], start):
-                ruled = i in piece.totals and i - 1 not in piece.totals and i > start
-                strut = r"\rule{0pt}{2.6ex}" if ruled or i == start else ""
-                entries = zip(row, piece.columns, strict=True)
-                cells = " & ".join(self.entry(entry, column.kind) for entry, column in entries)
-                yield (r"\hline " if ruled else "") + strut + cells + r" \\"
-            yield r"\end{tabular}\par}"
+        yield r"\par{\small\setlength{\tabcolsep}{4pt}\setlength{\LTleft}{0pt}\setlength{\LTpre}{4pt}"
+        yield rf"\begin{{longtable}}{{@{{}}{columns}@{{}}}}"
+        yield " & ".join(heads) + r" \\[2pt] \hline \endhead"
+        for i, row in enumerate(piece.rows):
+            ruled = i in piece.totals and i - 1 not in piece.totals
+            entries = zip(row, piece.columns, strict=True)
+            cells = " & ".join(self.entry(entry, column.kind) for entry, column in entries)
+            strut = r"\rule{0pt}{2.6ex}" if ruled or i == 0 else ""
+            yield (r"\hline " if ruled else "") + strut + cells + r" \\"
+        yield r"\end{longtable}}"
 
     def entry(self, entry: Entry, kind: str) -> str:
         """Write one entry of a list."""
