@@ -30,6 +30,7 @@ from blockcalc.kinds import (
     whole,
     word,
 )
+from blockcalc.layers import NORMS
 from blockcalc.matrices import matrix
 from blockcalc.ops import ACTIVATIONS
 from blockcalc.text import Path
@@ -40,7 +41,7 @@ RATE: Schema = either({"type": "number", "minimum": 0, "exclusiveMaximum": 1}, F
 GATED = ("gate", "up", "down")
 ORDERS = ("post", "pre")
 SOFTMAX = ("plain", "shifted")
-KINDS = ("layer", "rms")
+KINDS = tuple(NORMS)
 VARIANCES = ("population", "sample")
 EPS_PLACES = ("inside", "outside")
 LAYOUTS = ("in_out", "out_in")

@@ -142,7 +142,8 @@ class MatMul(Op):
     def rule(self, refs: Sequence[Ref]) -> str:
         a, b = refs[:2]
         key = "rule.matmul.transposed" if self.transpose_b else "rule.matmul"
-        return say(key, a=a.name, b=b.name, inner=a.axes[-1])
+        told = say(key, a=a.name, b=b.name, inner=a.axes[-1])
+        return told + say("rule.bias", name=refs[2].name) if len(refs) == 3 else told
 
     def per_cell(self, refs: Sequence[Ref]) -> int:
         return 2 * refs[0].shape[-1] + (len(refs) == 3)

@@ -125,6 +125,7 @@ TEXTS: dict[str, str] = {
     # the rules of shapes
     "rule.matmul": "{a} times {b}: the {inner} of both meet and go",
     "rule.matmul.transposed": "{a} times the transpose of {b}: the {inner} of both meet and go",
+    "rule.bias": "; {name} is added to each row",
     "rule.same": "entry by entry: the shape stays",
     "rule.wide": "entry by entry: what lacks an axis serves along it",
     "rule.reduce": "one number for each row: the last axis goes",
