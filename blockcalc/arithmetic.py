@@ -182,6 +182,9 @@ _PRECISE_CALLS: dict[str, Callable[..., Decimal]] = {
     "exp": lambda x: x.exp(),
     "max": max,
     "ratio": lambda a, b: a / b,
+    "over": lambda a, b: a / b if b else Decimal(0),
+    "step": lambda x: Decimal(int(x > 0)),
+    "allowed": lambda keep: Decimal(int(keep != 0)),
     "tanh": lambda x: 1 - 2 / ((2 * x).exp() + 1),
     "mask": lambda x, allowed: x if allowed else Decimal("-inf"),
 }
@@ -264,8 +267,14 @@ def _exact_call(function: str, args: Sequence[Fraction | None]) -> Fraction | No
             return None if args[1] is None else max(first, args[1])
         case "mask":
             return first if args[1] else None
-        case "ratio":
-            return None if not args[1] else first / args[1]
+        case "ratio" | "over" if args[1]:
+            return first / args[1]
+        case "over" if args[1] == 0:
+            return Fraction(0)
+        case "step":
+            return Fraction(int(first > 0))
+        case "allowed":
+            return Fraction(int(first != 0))
         case "sqrt":
             return _exact_root(first)
         case "exp" | "erfc" | "cos" if first == 0:

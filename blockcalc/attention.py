@@ -11,7 +11,8 @@ from blockcalc.dropout import dropout
 from blockcalc.expr import Expr, Num, call, sqrt
 from blockcalc.layers import elementwise, linear, softmax
 from blockcalc.movement import Columns, Join, Repeat, Rotate, Split
-from blockcalc.ops import Elementwise, Masked, MatMul, Ref
+from blockcalc.ops import Elementwise, Masked, Ref
+from blockcalc.products import MatMul
 from blockcalc.program import Builder
 from blockcalc.spec import AttentionSpec
 

@@ -14,7 +14,8 @@ from math import ceil, prod
 from blockcalc.block import program_of
 from blockcalc.closed import Form, Forms, times
 from blockcalc.dropout import Draw
-from blockcalc.ops import MatMul, Quotient, Ref, Shape
+from blockcalc.ops import Quotient, Ref, Shape
+from blockcalc.products import MatMul
 from blockcalc.program import Equation, Program
 from blockcalc.spec import Spec
 

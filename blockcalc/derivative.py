@@ -1,6 +1,7 @@
 """The derivative of a cell's tree, as a tree again.
 
-A function that is not smooth everywhere takes the value that programs take: a ReLU at 0 has derivative 0.
+A function that is not smooth everywhere takes the value that programs take: a ReLU at 0 has derivative 0, and so
+has what would be divided by 0.
 """
 
 from __future__ import annotations
@@ -83,14 +84,15 @@ def over(a: Expr, b: Expr) -> Expr:
 
 def _ratio(args: tuple[Expr, ...], d: list[Expr]) -> Expr:
     a, b = args
-    less = times(over(call("ratio", a, b), b), d[1])
-    return plus(over(d[0], b), times(Num(-1.0), less))
+    less = times(call("over", call("over", a, b), b), d[1])
+    own = ZERO if d[0] == ZERO else call("over", d[0], b)
+    return plus(own, times(Num(-1.0), less))
 
 
 Rule = Callable[[tuple[Expr, ...], list[Expr]], Expr]
 RULES: dict[str, Rule] = {
     "exp": lambda u, d: times(exp(u[0]), d[0]),
-    "sqrt": lambda u, d: over(d[0], 2.0 * sqrt(u[0])),
+    "sqrt": lambda u, d: call("over", d[0], 2.0 * sqrt(u[0])),
     "tanh": lambda u, d: times(1.0 - call("tanh", u[0]) ** 2.0, d[0]),
     "cos": lambda u, d: times(Num(-1.0) * call("sin", u[0]), d[0]),
     "sin": lambda u, d: times(call("cos", u[0]), d[0]),

@@ -291,7 +291,7 @@ class _Explainer:
         kind = section.kind if section else ""
         if isinstance(op, Quotient):
             undefined = op.undefined(step.inputs)
-            yield from self.undefined(step.equation.inputs[1], undefined, kind)
+            yield from self.undefined(step.equation.inputs[op.divisor], undefined, kind)
             if kind == "softmax" and self.depth.detail != "tables":
                 others = ".others" if undefined.any() else ""
                 rounded = bool(self.trace.rounding)

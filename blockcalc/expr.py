@@ -154,6 +154,12 @@ def _ratio(a: Value, b: Value) -> Value:
     return np.where(nothing, 0 * a, a / np.where(nothing, 1 + 0 * b, b))
 
 
+def _over(a: Value, b: Value) -> Value:
+    """Divide, with 0 where the divisor is 0: the gradient of a row that paper cannot divide."""
+    nothing = np.equal(b, 0)
+    return np.where(nothing, 0 * b, a / np.where(nothing, 1 + 0 * b, b))
+
+
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "exp": np.exp,
     "sqrt": np.sqrt,
@@ -163,6 +169,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "erfc": _erfc,
     "max": np.maximum,
     "ratio": _ratio,
+    "over": _over,
     "mask": lambda x, allowed: np.where(np.equal(allowed, 0), -np.inf, x),
     "step": lambda x: np.where(np.greater(x, 0), 1.0, 0.0),
     "allowed": lambda keep: np.where(np.equal(keep, 0), 0.0, 1.0),

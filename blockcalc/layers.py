@@ -15,12 +15,12 @@ from blockcalc.ops import (
     SQUARE,
     Centered,
     Elementwise,
-    MatMul,
     Quotient,
     Reduce,
     Ref,
     Shifted,
 )
+from blockcalc.products import MatMul
 from blockcalc.program import Builder, Misfit
 from blockcalc.spec import FfnSpec, NormSpec
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
-from blockcalc.expr import At, Cell, Expr, Name, call
-from blockcalc.ops import Array, Axes, Op, Ref, Shape
+from blockcalc.expr import At, Cell, Expr, Fold, Name, Num, Over, call
+from blockcalc.ops import Array, Axes, Gradient, Op, Ref, Shape
 from blockcalc.titles import say
 
 
@@ -55,6 +55,9 @@ class Split(Movement):
         parts = x.reshape(*x.shape[:-1], self.n, x.shape[-1] // self.n)
         return np.ascontiguousarray(parts.swapaxes(-3, -2))
 
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        return [("", Join(refs[0].axes[-1]), (g,))]
+
     def rule(self, refs: Sequence[Ref]) -> str:
         wide = refs[0].shape[-1]
         return say("rule.split", wide=wide, heads=_heads(self.n), narrow=wide // self.n)
@@ -74,6 +77,10 @@ class Join(Movement):
     def forward(self, xs: Sequence[Array]) -> Array:
         swapped = xs[0].swapaxes(-3, -2)
         return swapped.reshape(*swapped.shape[:-2], -1)
+
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        *_, head, _, part = refs[0].axes
+        return [("", Split(refs[0].shape[-3], (head, part)), (g,))]
 
     def rule(self, refs: Sequence[Ref]) -> str:
         n, narrow = refs[0].shape[-3], refs[0].shape[-1]
@@ -95,8 +102,49 @@ class Repeat(Movement):
     def forward(self, xs: Sequence[Array]) -> Array:
         return np.repeat(xs[0], self.times, axis=-3)
 
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        return [("", Gather(self.times, refs[0].axes[-3]), (g,))]
+
     def rule(self, refs: Sequence[Ref]) -> str:
         return say("rule.repeat", times=self.times)
+
+
+@dataclass(frozen=True)
+class Gather(Op):
+    """``[g·times, T, e] -> [g, T, e]``: the sum over the query heads that share a key head."""
+
+    times: int
+    axis: str
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        *lead, h, t, e = refs[0].shape
+        *names, _, token, part = refs[0].axes
+        return (*names, self.axis, token, part), (*lead, h // self.times, t, e)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        *lead, h, t, e = xs[0].shape
+        groups = xs[0].reshape(*lead, h // self.times, self.times, t, e)
+        return np.asarray(groups.sum(axis=-3))
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return Over("sum", xs[0])
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        *lead, g, t, e = at
+        heads = range(g * self.times, (g + 1) * self.times)
+        return Fold("+", tuple(Cell(0, (*lead, h, t, e)) for h in heads))
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.gather", times=self.times)
+
+    def sums_over(self, refs: Sequence[Ref]) -> tuple[str, ...]:
+        return ("head",)
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        return self.times - 1
+
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        return self.forward([np.abs(xs[0])])
 
 
 @dataclass(frozen=True)
@@ -113,11 +161,42 @@ class Columns(Movement):
     def forward(self, xs: Sequence[Array]) -> Array:
         return xs[0][..., list(self.indices)]
 
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        return [("", Placed(self.indices, refs[0].shape[-1], refs[0].axes[-1]), (g,))]
+
     def rule(self, refs: Sequence[Ref]) -> str:
         return say("rule.columns", n=len(self.indices), of=refs[0].shape[-1])
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
         return call(self.word, *xs, *(Name(run) for run in _runs(self.indices)))
+
+
+@dataclass(frozen=True)
+class Placed(Op):
+    """Columns put in their places among ``width``; the others are 0."""
+
+    indices: tuple[int, ...]
+    width: int
+    axis: str
+    worked = False
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return (*refs[0].axes[:-1], self.axis), (*refs[0].shape[:-1], self.width)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        out = np.zeros((*xs[0].shape[:-1], self.width), dtype=xs[0].dtype)
+        out[..., list(self.indices)] = xs[0]
+        return out
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return call("place", *xs, *(Name(run) for run in _runs(self.indices)))
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        *lead, j = at
+        return Cell(0, (*lead, self.indices.index(j))) if j in self.indices else Num(0.0)
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.placed", n=len(self.indices), of=self.width)
 
 
 def _runs(indices: Sequence[int]) -> list[str]:
@@ -136,11 +215,13 @@ class Rotate(Op):
     """Turn pairs of columns by their angles: RoPE, after Su et al., "RoFormer" (2021), equation 34.
 
     Operands are ``x [..., T, d]``, and ``cos`` and ``sin`` ``[T, dims / 2]``. ``half`` pairs column i with
-    i + dims / 2, as Llama does; otherwise neighbours. Columns from ``dims`` on stay.
+    i + dims / 2, as Llama does; otherwise neighbours. Columns from ``dims`` on stay. ``back`` turns the
+    other way, as a gradient does.
     """
 
     dims: int
     half: bool
+    back: bool = False
 
     def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
         return refs[0].axes, refs[0].shape
@@ -157,7 +238,7 @@ class Rotate(Op):
         out = x.copy()
         for column in range(self.dims):
             first, second, angle = self.pair(column)
-            c, s = cos[:, angle], sin[:, angle]
+            c, s = cos[:, angle], -sin[:, angle] if self.back else sin[:, angle]
             if column == first:
                 out[..., column] = x[..., first] * c - x[..., second] * s
             else:
@@ -165,7 +246,7 @@ class Rotate(Op):
         return out
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        return call("rotate", *xs)
+        return call("rotate_back" if self.back else "rotate", *xs)
 
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
         *lead, t, column = at
@@ -174,7 +255,13 @@ class Rotate(Op):
         first, second, angle = self.pair(column)
         a, b = Cell(0, (*lead, t, first)), Cell(0, (*lead, t, second))
         cos, sin = Cell(1, (t, angle)), Cell(2, (t, angle))
-        return a * cos - b * sin if column == first else b * cos + a * sin
+        if (column == first) != self.back:
+            return a * cos - b * sin if column == first else b * cos - a * sin
+        return a * cos + b * sin if column == first else b * cos + a * sin
+
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        """Turn the gradient back by the same angles; those are constants."""
+        return [("", replace(self, back=not self.back), (g, *refs[1:]))] if i == 0 else None
 
     def rule(self, refs: Sequence[Ref]) -> str:
         return say("rule.rotate")

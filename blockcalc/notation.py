@@ -90,7 +90,7 @@ class Alphabet(ABC):
                 return self._call(op, terms)
             case Over(kind=kind, body=body):
                 return self._over(kind, body)
-            case Call(function="ratio", args=args):
+            case Call(function="ratio" | "over", args=args):
                 return self._binary(Binary("/", *args))
             case Call(function=function, args=args):
                 return self._call(function, args)

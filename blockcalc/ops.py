@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from blockcalc.derivative import needed
+from blockcalc.derivative import ONE, ZERO, derivative, needed, times
 from blockcalc.expr import (
     At,
     Binary,
@@ -30,6 +31,8 @@ from blockcalc.expr import (
     fill,
     operations,
     sqrt,
+    substitute,
+    walk,
 )
 from blockcalc.titles import say
 
@@ -52,6 +55,9 @@ class Ref:
 def dims(shape: Sequence[int]) -> str:
     """Write a shape: 3×2."""
     return "×".join(map(str, shape)) or say("numbers.single")
+
+
+Gradient = list[tuple[str, "Op", tuple["Ref | None", ...]]]
 
 
 class Op:
@@ -80,6 +86,18 @@ class Op:
         """Say how the shape of the result comes about."""
         return say("rule.same")
 
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        """State the gradient of operand ``i`` where ``g`` is that of the result.
+
+        None where it is 0 everywhere; no line where it is ``g`` itself. The last line gives it, those before are
+        its parts; an operand of None is the line before.
+        """
+        return None
+
+    def sums_over(self, refs: Sequence[Ref]) -> tuple[str, ...]:
+        """Name the axes, tokens and rows of a batch, that a gradient is summed over."""
+        return ()
+
     def per_cell(self, refs: Sequence[Ref]) -> int:
         """Count the operations that one cell of the result takes; one multiply-add is two."""
         return 0
@@ -101,58 +119,6 @@ class Op:
         None where the operation adds and subtracts nothing.
         """
         return None
-
-
-@dataclass(frozen=True)
-class MatMul(Op):
-    """``a b``, or ``a bᵀ``, plus a bias where a third operand is given.
-
-    ``a`` is ``[..., n, k]`` and ``b`` ``[..., k, m]``; ``transpose_b`` takes ``[..., m, k]``.
-    """
-
-    transpose_b: bool = False
-
-    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
-        a, b = refs[:2]
-        last = -2 if self.transpose_b else -1
-        return (*a.axes[:-1], b.axes[last]), (*a.shape[:-1], b.shape[last])
-
-    def forward(self, xs: Sequence[Array]) -> Array:
-        product = xs[0] @ (xs[1].swapaxes(-1, -2) if self.transpose_b else xs[1])
-        return np.asarray(product + xs[2] if len(xs) == 3 else product)
-
-    def formula(self, xs: Sequence[Expr]) -> Expr:
-        right = call("transpose", xs[1]) if self.transpose_b else xs[1]
-        product = Binary("@", xs[0], right)
-        return product + xs[2] if len(xs) == 3 else product
-
-    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
-        *lead, i, j = at
-        a, b = refs[:2]
-        outer = tuple(lead)[len(lead) - (len(b.shape) - 2) :]
-
-        def right(k: int) -> Cell:
-            return Cell(1, (*outer, j, k) if self.transpose_b else (*outer, k, j))
-
-        terms: list[Expr] = [Cell(0, (*lead, i, k)) * right(k) for k in range(a.shape[-1])]
-        if len(refs) == 3:
-            terms.append(Cell(2, (j,)))
-        return Fold("+", tuple(terms))
-
-    def rule(self, refs: Sequence[Ref]) -> str:
-        a, b = refs[:2]
-        key = "rule.matmul.transposed" if self.transpose_b else "rule.matmul"
-        told = say(key, a=a.name, b=b.name, inner=a.axes[-1])
-        return told + say("rule.bias", name=refs[2].name) if len(refs) == 3 else told
-
-    def per_cell(self, refs: Sequence[Ref]) -> int:
-        return 2 * refs[0].shape[-1] + (len(refs) == 3)
-
-    def keeps(self, refs: Sequence[Ref], wanted: Set[int]) -> set[int]:
-        return {1 - i for i in wanted if i < 2}
-
-    def magnitude(self, xs: Sequence[Array]) -> Array | None:
-        return self.forward([np.abs(x) for x in xs])
 
 
 Placement = tuple[int, ...]
@@ -237,6 +203,26 @@ class Elementwise(Op):
         wide = any(ref.shape != refs[0].shape for ref in refs)
         return say("rule.wide" if wide else "rule.same")
 
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        slope = derivative(self.body, i)
+        if slope == ZERO:
+            return None
+        used = sorted({e.index for e in walk(slope) if isinstance(e, Slot)})
+        moved = {k: Slot(n + 1) for n, k in enumerate(used)}
+        inside = substitute(slope, lambda e: moved[e.index] if isinstance(e, Slot) else e)
+        body = Slot(0) if slope == ONE else times(Slot(0), inside)
+        own = self.placements[i] if self.placements else tuple(range(len(g.axes)))
+        left = tuple(axis for axis in range(len(g.axes)) if axis not in own)
+        lines: Gradient = []
+        if body != Slot(0):
+            places = [tuple(range(len(g.axes)))]
+            places += [self.placements[k] if self.placements else places[0] for k in used]
+            op = Elementwise(body, None, tuple(places))
+            lines.append(("each" if left else "", op, (g, *(refs[k] for k in used))))
+        if left:
+            lines.append(("", Total(left), (None if lines else g,)))
+        return lines
+
     def per_cell(self, refs: Sequence[Ref]) -> int:
         return operations(self.body)
 
@@ -298,9 +284,18 @@ class Centered(Elementwise):
 class Quotient(Elementwise):
     """Division in which 0/0 is 0: the last step of a norm and of a softmax."""
 
+    divisor = 1  # which operand
+
     def undefined(self, xs: Sequence[Array]) -> Array:
         """Tell where the divisor is 0, in the shape of the divisor."""
-        return np.asarray(xs[1] == 0)
+        return np.asarray(xs[self.divisor] == 0)
+
+
+@dataclass(frozen=True)
+class Slope(Quotient):
+    """The last step of a norm's gradient: 0 where the norm could not divide."""
+
+    divisor = -1
 
 
 ITSELF = Slot(0)
@@ -322,6 +317,10 @@ class Shifted(Masked):
         x, top = self.aligned(xs)
         nothing = np.isneginf(top)
         return np.where(nothing, x, x - np.where(nothing, np.zeros_like(top), top))
+
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        """Give what is subtracted no gradient, for it changes no softmax."""
+        return super().vjp(refs, i, g) if i == 0 else None
 
 
 @dataclass(frozen=True)
@@ -382,6 +381,24 @@ class Reduce(Op):
     def rule(self, refs: Sequence[Ref]) -> str:
         return say("rule.reduce")
 
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        """Every entry of a row gets what its sum or mean has; the maximum is only subtracted again."""
+        if self.kind == "max":
+            return None
+        n = refs[0].shape[-1]
+        lines: Gradient = [("along", Along(n, refs[0].axes[-1]), (g,))]
+        slope = derivative(self.each, 0)
+        body: Expr = Slot(0)
+        if self.kind == "mean":
+            body = body / (Num(n, self.count) - self.less if self.less else Num(n, self.count))
+        more: tuple[Ref | None, ...] = (None,)
+        if slope != ONE:
+            body = times(body, substitute(slope, lambda e: Slot(1) if isinstance(e, Slot) else e))
+            more = (None, refs[0])
+        if body != Slot(0):
+            lines.append(("", Elementwise(body), more))
+        return lines
+
     def per_cell(self, refs: Sequence[Ref]) -> int:
         n = refs[0].shape[-1]
         return n - 1 + n * operations(self.each) + (self.kind == "mean")
@@ -391,6 +408,122 @@ class Reduce(Op):
 
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         return None if self.kind == "max" else self.forward([np.abs(xs[0])])
+
+
+@dataclass(frozen=True)
+class Total(Op):
+    """The sum over some axes, given by their places; the others stay.
+
+    A gradient of something that served along an axis is the sum over it.
+    """
+
+    over: tuple[int, ...]
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        kept = [k for k in range(len(refs[0].axes)) if k not in self.over]
+        return tuple(refs[0].axes[k] for k in kept), tuple(refs[0].shape[k] for k in kept)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        return np.asarray(xs[0].sum(axis=self.over))
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return Over("sum", xs[0])
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        shape = refs[0].shape
+        kept = [k for k in range(len(shape)) if k not in self.over]
+        ranges = [range(n) if k in self.over else (at[kept.index(k)],) for k, n in enumerate(shape)]
+        return Fold("+", tuple(Cell(0, place) for place in product(*ranges)))
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.total", axes=", ".join(refs[0].axes[k] for k in self.over))
+
+    def sums_over(self, refs: Sequence[Ref]) -> tuple[str, ...]:
+        return tuple(refs[0].axes[k] for k in self.over)
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        return math.prod(refs[0].shape[k] for k in self.over) - 1
+
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        return self.forward([np.abs(xs[0])])
+
+
+@dataclass(frozen=True)
+class Whole(Op):
+    """One number: the sum, or the mean, of what is made of all entries that stand at the same place."""
+
+    each: Expr = ITSELF
+    mean: bool = False
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return ("loss",), (1,)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        total = arrays(self.each, xs).sum().reshape(1)
+        return np.asarray(total / xs[0].size if self.mean else total)
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        total = Over("sum", entrywise(fill(self.each, xs)))
+        return total / Name("N") if self.mean else total
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        places = list(np.ndindex(*refs[0].shape))
+        terms = (fill(self.each, [Cell(k, place) for k in range(len(refs))]) for place in places)
+        total = Fold("+", tuple(terms))
+        return total / len(places) if self.mean else total
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.whole")
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        n = math.prod(refs[0].shape)
+        return n - 1 + n * operations(self.each) + self.mean
+
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        return self.forward([np.abs(x) for x in xs])
+
+
+@dataclass(frozen=True)
+class Ones(Op):
+    """One in every place: the gradient of a sum by what it sums."""
+
+    worked = False
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return refs[0].axes, refs[0].shape
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        return np.ones_like(xs[0])
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return Num(1.0)
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        return Num(1.0)
+
+
+@dataclass(frozen=True)
+class Along(Op):
+    """The numbers of a vector, each as often as a row is long: ``[..., T] -> [..., T, n]``."""
+
+    n: int
+    axis: str
+    worked = False
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return (*refs[0].axes, self.axis), (*refs[0].shape, self.n)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        return np.repeat(xs[0][..., None], self.n, axis=-1)
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return call("along", *xs)
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        return Cell(0, at[:-1])
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.along", n=self.n)
 
 
 def _activation(label: str, function: Callable[[Expr], Expr]) -> Elementwise:

@@ -24,9 +24,10 @@ from blockcalc.document import Bar, Listing
 from blockcalc.errors import UsageError
 from blockcalc.expr import Binary, Call, Expr, Fold, Num, Slot, arrays, walk
 from blockcalc.notation import Text
-from blockcalc.ops import ACTIVATIONS, Array, Centered, Elementwise, MatMul, Reduce
+from blockcalc.ops import ACTIVATIONS, Array, Centered, Elementwise, Reduce
 from blockcalc.plans import AXES, Sizes, fitting, of_file, resized, with_axes, with_lora
 from blockcalc.presets import PRESETS
+from blockcalc.products import MatMul
 from blockcalc.reader import load
 from blockcalc.trace import steps
 from tests.helpers import SAMPLES, cli, random_data, sample_specs, text
@@ -482,7 +483,7 @@ def test_the_commands_write_json_and_latex(tmp_path: Path) -> None:
     walk = json.loads(text(cli("shapes", "--preset", "gpt2", "--json")))
     assert walk["matrices"]["attn.scores"]["letters"] == ["B", "H", "T", "T"]
     assert walk["matrices"]["attn.scores"]["shape"] == [1, 12, 1024, 1024]
-    assert r"\begin{tabular}" in text(cli("cost", "--latex"))
+    assert r"\begin{longtable}" in text(cli("cost", "--latex"))
     done = cli("shapes", "-o", str(tmp_path / "a.tex"))
     assert done.returncode == 0
     assert (tmp_path / "a.tex").read_text().startswith("% !TEX")

@@ -20,9 +20,9 @@ FLOORS = [
     {"ops", "output", "text", "spec", "blanks"},
     {"yaml_text", "json_text"},
     {"source", "weights"},
-    {"program", "shapes", "movement"},
+    {"program", "shapes", "movement", "products"},
     {"trace", "dropout", "compose", "align", "arithmetic", "checker", "line", "options"},
-    {"layers", "conventions", "closed"},
+    {"layers", "conventions", "closed", "backward"},
     {"attention"},
     {"forms"},
     {"matrices"},
@@ -43,7 +43,7 @@ FLOORS = [
     {"__main__", "__init__"},
 ]
 LIBRARIES: dict[str, set[str]] = {
-    "numpy": {"expr", "decimals", "ops", "movement", "dropout", "parts", "comparison", "weights", "matrices", "forms", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
+    "numpy": {"expr", "decimals", "ops", "products", "movement", "dropout", "parts", "comparison", "weights", "matrices", "forms", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
               "explain", "views.data"},
     "rich": {"cli", "views.terminal", "views.screen", "views.lists", "views.latex", "views.report"},
     "typer": {"cli", "costcli", "line", "options"},
