@@ -14,6 +14,7 @@ from blockcalc.program import Program
 
 Letters = tuple[str, ...]
 Form = dict[Letters, int]  # the products, each with how often it stands in the sum
+MOST_TIMES = 8  # d_ff is written as 4 C, and not as 100 C
 ORDER = "BTCHGKDVF"
 ONE: Form = {(): 1}
 
@@ -81,9 +82,17 @@ class Forms:
 
     def of(self, axes: Sequence[str], shape: Sequence[int]) -> Form:
         """Give the form of a shape."""
-        return self.reduced(times(*self.each(axes, shape)))
+        return self.reduced(times(*self._axes(axes, shape)))
 
     def each(self, axes: Sequence[str], shape: Sequence[int]) -> list[Form]:
+        """Give the form of each axis of a shape, as short as it can be written."""
+        found = self._axes(axes, shape)
+        return [
+            self.reduced(f) if all(len(letters) != 1 or letters == ("F",) for letters in f) else f
+            for f in found
+        ]
+
+    def _axes(self, axes: Sequence[str], shape: Sequence[int]) -> list[Form]:
         """Give the form of each axis of a shape; beside heads ``d_v`` is the width of one."""
         parted = {"head", "kv_head"} & set(axes)
         own = ("d_v_head" if axis == "d_v" and parted else axis for axis in axes)
@@ -105,10 +114,10 @@ class Forms:
             )
             form = plus({heads: 1}, {few or heads: 2})
             if self.value(form) == n:
-                return self.reduced(form)
+                return form
         for letters in wanted.get(axis, []):
             if all(letter in sizes for letter in letters) and self.value({letters: 1}) == n:
-                return self.reduced({letters: 1})
+                return {letters: 1}
         return {(): n}
 
     def value(self, form: Form) -> int:
@@ -125,13 +134,21 @@ class Forms:
                 if all(x in letters for x in group) and self.value({group: 1}) == sizes["C"]:
                     if len(group) == 1 and ("H" in letters or "G" in letters):
                         continue
-                    letters = (*(x for x in letters if x not in group), "C")
+                    letters = (*_without(letters, group), "C")
             if {"G", "D"} <= set(letters):
-                letters = (*(x for x in letters if x not in "GD"), "K")
-            if letters == ("F",) and not sizes["F"] % sizes["C"]:
-                letters, n = ("C",), n * sizes["F"] // sizes["C"]
+                letters = (*_without(letters, ("G", "D")), "K")
+            if "F" in letters and sizes["F"] in range(0, MOST_TIMES * sizes["C"] + 1, sizes["C"]):
+                letters, n = (*_without(letters, ("F",)), "C"), n * sizes["F"] // sizes["C"]
             found.append({_sorted(letters): n})
         return plus(*found)
+
+
+def _without(letters: Letters, group: Letters) -> Letters:
+    """Take each letter of a group away once."""
+    left = list(letters)
+    for letter in group:
+        left.remove(letter)
+    return tuple(left)
 
 
 def written(form: Mapping[Letters, int]) -> Expr:

@@ -6,10 +6,10 @@ follow from shapes and the types that numbers are kept in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import ceil, prod
+from math import prod
 
 from blockcalc.block import program_of
 from blockcalc.closed import Form, Forms, times
@@ -93,6 +93,7 @@ class StepCost:
     group: str
     flops: int
     form: Form | None
+    bias: Form | None
     written: int
     moved: int
 
@@ -199,15 +200,16 @@ class Cost:
         for index, eq in enumerate(self.program.equations):
             section = self.program.top_section_of(index)
             flops = eq.op.flops(eq.inputs)
-            form = None
+            form = bias = None
             if isinstance(eq.op, MatMul) and _group(eq, section.kind if section else "") != "other":
                 inner = self.forms.axis(eq.inputs[0].axes[-1], eq.inputs[0].shape[-1])
                 outer = self.forms.of(eq.out.axes, eq.out.shape)
                 form = self.forms.reduced(times({(): 2}, outer, inner))
+                bias = outer if len(eq.inputs) == 3 else {}
             written = self.bytes_of(eq.out)
             moved = written + sum(map(self.bytes_of, eq.inputs))
             kind = section.kind if section else "residual"
-            yield StepCost(eq, _group(eq, kind), flops, form, written, moved)
+            yield StepCost(eq, _group(eq, kind), flops, form, bias, written, moved)
 
     def flops_of(self, *groups: str, products: bool = False) -> int:
         """Count the operations of the blocks that are written; of products of matrices alone if asked."""
@@ -226,11 +228,11 @@ class Cost:
 
     def bytes_of(self, ref: Ref) -> int:
         """Count the bytes of a matrix."""
-        if ref.role == "mask" or ref.name.endswith("_keep"):
+        if ref.role == "mask" or ref.name.endswith(("_keep", ".allowed")):
             return prod(ref.shape)
         touched = ref.role == "weight" and len(ref.shape) == 2
         bits = BITS[self.plan.dtype] if touched else self.other_bits
-        return ceil(prod(ref.shape) * bits / 8)
+        return -(-prod(ref.shape) * bits // 8)
 
     @property
     def weight_bytes(self) -> int:
@@ -245,9 +247,8 @@ class Cost:
 
     @property
     def score_bytes(self) -> int:
-        """Count the bytes of the scores of one block, ``[B, H, T, T]``."""
-        own = (s.written for s in self.steps if s.eq.out.name.endswith("attn.scores"))
-        return next(own, 0)
+        """Count the bytes of the scores of the blocks that are written, ``[B, H, T, T]`` each."""
+        return sum(s.written for s in self.steps if s.eq.out.name.endswith("attn.scores"))
 
     @property
     def cache_bytes(self) -> int:
@@ -266,7 +267,8 @@ class Cost:
     def kept(self) -> tuple[Kept, ...]:
         """List the results that the backward pass of the blocks needs again, each once."""
         found: dict[str, Ref] = {}
-        for ref in _needed(self.program):
+        trained = {a.name for a in self.adapters} if self.plan.lora else None
+        for ref in _needed(self.program, trained):
             found.setdefault(ref.name, ref)
         return tuple(Kept(ref, self.bytes_of(ref)) for ref in found.values())
 
@@ -314,13 +316,16 @@ def _group(eq: Equation, kind: str) -> str:
     return {"ffn": "ffn", "residual": "residuals"}.get(kind, "other")
 
 
-def _needed(program: Program) -> Iterator[Ref]:
-    """Find what a backward pass needs again.
+def _needed(program: Program, trained: Set[str] | None) -> Iterator[Ref]:
+    """Find what a backward pass needs again, where some matrices are trained or, for None, all.
 
     A softmax needs its result alone, a norm its normalized rows and its divisor: their closed forms
     speak of nothing else. Any other step needs the operands of which its derivatives speak.
     """
-    moving = {ref.name for ref in program.inputs if ref.role in ("weight", "data")}
+    moving = {
+        ref.name for ref in program.inputs
+        if ref.role == "data" or (ref.role == "weight" and (trained is None or ref.name in trained))
+    }  # fmt: skip
     for index, eq in enumerate(program.equations):
         wanted = {i for i, ref in enumerate(eq.inputs) if ref.name in moving}
         if wanted and not isinstance(eq.op, Draw):

@@ -51,6 +51,9 @@ OutputOpt = Annotated[
 ForceOpt = Annotated[bool, typer.Option("--force", help=say("help.force"))]
 
 
+RESIZED = ("tokens", "batch", "layers")  # what a file can be given instead of its own
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command(help=say("help.shapes"), cls=Command)(shapes)
@@ -114,8 +117,8 @@ def cost(
     ] = None,
     lora: Annotated[int, typer.Option("--lora", min=0, metavar="RANK", help=say("help.lora"))] = 0,
     lora_on: Annotated[
-        str, typer.Option("--lora-on", metavar="NAMES", help=say("help.lora_on"))
-    ] = "w_q,w_v",
+        str | None, typer.Option("--lora-on", metavar="NAMES", help=say("help.lora_on"))
+    ] = None,
     latex: LatexOpt = False,
     json: JsonOpt = False,
     output: OutputOpt = None,
@@ -156,7 +159,7 @@ def _plan(
 ) -> Plan:
     """Find what is to be counted: a file, a published model, or a block of given sizes."""
     from blockcalc import embedded
-    from blockcalc.plans import AXES, Sizes, of_file, with_axes
+    from blockcalc.plans import Sizes, of_file, with_axes
 
     sizes = {key: value for key, value in wanted.items() if value is not None}
     if norm is not None:
@@ -167,14 +170,10 @@ def _plan(
         raise UsageError(Fault(say("cli.formats_two", names="FILE, --preset")))
     if preset is not None:
         return _preset(preset, sets, sizes)
-    if file is None and set(sizes) - {"order"} and not sets:
+    if file is None and set(sizes) - {"order", *RESIZED} and not sets:
         return Sizes(**sizes).plan()
     order = sizes.pop("order", None)
-    odd = [
-        f"--{key.replace('_', '-')}"
-        for key in sizes
-        if key not in AXES or key in ("d_model", "d_ff", "heads")
-    ]
+    odd = [f"--{key.replace('_', '-')}" for key in sizes if key not in RESIZED]
     if odd:
         raise UsageError(Fault(say("plan.file_sizes", options=", ".join(odd))))
     from blockcalc.reader import load, parse_sets

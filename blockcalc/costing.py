@@ -42,10 +42,15 @@ def cost_pieces(plan: Plan, double: str | None = None) -> Iterator[Piece]:
     if forms and not cost.program.blocks:
         yield Remark(say("cost.products", form=TEXT.render(written(forms))))
     yield from overtaking(cost)
-    yield Heading(say("heading.memory"), prose=say("prose.memory"))
+    several = len(plan.spec.blocks) > 1
+    yield Heading(
+        say("heading.memory.all" if several else "heading.memory"), prose=say("prose.memory")
+    )
     yield memory(cost)
-    yield Heading(say("heading.training"), prose=say("prose.training"))
+    yield Heading(say("heading.training"), prose=say("prose.training", **_types(cost)))
     yield training(cost)
+    if plan.dtype in WEIGHTS_ONLY and not plan.lora:
+        yield Remark(say("cost.not_trained", dtype=plan.dtype))
 
 
 def cost_head(cost: Cost) -> Head:
@@ -56,7 +61,7 @@ def cost_head(cost: Cost) -> Head:
     facts.append((say("fact.letters"), (_letters(cost),)))
     facts.append((say("fact.order"), (say(f"order.{plan.spec.order}"),)))
     if plan.layers > 1:
-        facts.append((say("fact.layers"), (say("cost.layers", n=plan.layers),)))
+        facts.append((say("fact.layers"), (say("cost.layers", n=_grouped(plan.layers)),)))
     mixed = plan.dtype in WEIGHTS_ONLY
     words = {"dtype": plan.dtype, "bits": BITS[plan.dtype]}
     how = (
@@ -124,7 +129,7 @@ def _beside(cost: Cost, add: object) -> None:
     assert callable(add)
     if plan.layers > 1:
         every = cost.parameters_of() * plan.layers
-        add(say("total.layers", n=plan.layers), "", None, every, True, False)
+        add(say("total.layers", n=_grouped(plan.layers)), "", None, every, True, False)
     for own in plan.outside:
         name = say("total.tied", name=own.name) if own.tied else own.name
         add(name, dims(own.shape), None, 0 if own.tied else prod(own.shape), False, False)
@@ -154,7 +159,7 @@ def operations(cost: Cost) -> Listing:
     all_of = cost.flops_of() or 1
     for step in cost.steps:
         if step.flops:
-            closed: Entry = written(step.form) if step.form else ""
+            closed: Entry = written(plus(step.form, step.bias or {})) if step.form else ""
             per = _per(step.intensity)
             rows.append(
                 (step.eq.out.name, closed, _grouped(step.flops), per, Bar(step.flops / all_of))
@@ -171,26 +176,26 @@ def operations(cost: Cost) -> Listing:
     ):
         totals.append(len(rows))
         rows.append((name, "", _grouped(n), per, Bar(n / all_of)))
-    for name, n in _model_flops(cost):
+    for name, text in _model_flops(cost):
         totals.append(len(rows))
-        rows.append((name, "", _grouped(n), "", ""))
+        rows.append((name, "", text, "", ""))
     return _listing(("step", "form", "flops", "intensity", "share"), rows, totals)
 
 
-def _model_flops(cost: Cost) -> Iterator[tuple[str, int]]:
+def _model_flops(cost: Cost) -> Iterator[tuple[str, str]]:
     plan, sizes = cost.plan, cost.forms.sizes
     tokens = sizes.get("B", 1) * sizes["T"]
     total = cost.flops_of() * plan.layers
     if plan.layers > 1:
-        yield say("total.layers", n=plan.layers), total
+        yield say("total.layers", n=_grouped(plan.layers)), _grouped(total)
     for own in plan.outside:
         if own.product:
             n = 2 * tokens * prod(own.shape)
             total += n
-            yield own.name, n
+            yield own.name, _grouped(n)
     if plan.outside:
-        yield say("total.model"), total
-    yield say("total.token"), total // tokens
+        yield say("total.model"), _grouped(total)
+    yield say("total.token"), ("≈ " if total % tokens else "") + _grouped(round(total / tokens))
 
 
 def overtaking(cost: Cost) -> Iterator[Piece]:
@@ -279,6 +284,13 @@ def training(cost: Cost) -> Listing:
     return _listing(("what", "bytes", "size", "share"), rows, [len(own)])
 
 
+def _types(cost: Cost) -> dict[str, str]:
+    """Name the types of gradients and moments."""
+    bits = cost.other_bits
+    copy = say("training.copy") if bits == 16 else ""
+    return {"bits": str(bits), "wide": str(max(bits, 32)), "copy": copy}
+
+
 def lora(cost: Cost) -> Iterator[Piece]:
     """Say what LoRA adds, and which matrices it leaves alone."""
     rank = cost.plan.lora
@@ -288,8 +300,8 @@ def lora(cost: Cost) -> Iterator[Piece]:
     for a in cost.adapters:
         if a.name in once:
             pair = f"{dims((a.shape[0], rank))} + {dims((rank, a.shape[1]))}"
-            rows.append((a.name, pair, _grouped(a.count), Bar(a.count / prod(a.shape))))
-    yield _listing(("name", "shape", "added", "share"), rows, [])
+            rows.append((a.name, pair, _grouped(a.count), f"{100 * a.count / prod(a.shape):.3g} %"))
+    yield _listing(("name", "shape", "added", "of_matrix"), rows, [])
     added = sum(a.count for a in cost.adapters) * cost.plan.layers
     names = {a.name for a in cost.adapters}
     left = [name for name in once if name not in names]
@@ -299,7 +311,9 @@ def lora(cost: Cost) -> Iterator[Piece]:
         "share": share,
         "all": _grouped(cost.parameters_of_all + added),
     }
-    yield Remark(f"{say('lora.trained', **counted)}; {say('lora.untouched', names=listed(left))}.")
+    yield Remark(
+        f"{say('lora.trained', **counted)}; {say('lora.untouched', names=listed(left) or say('lora.none'))}."
+    )
 
 
 # growth -----------------------------------------------------------------------------------
@@ -314,7 +328,10 @@ def doubled(cost: Cost, axis: str) -> list[Cost]:
 def growth(cost: Cost, larger: Sequence[Cost], axis: str) -> Iterator[Piece]:
     """Set a block beside those that are larger along an axis."""
     costs = [cost, *larger]
-    yield Heading(say("heading.growth"), prose=say("prose.growth", axis=axis))
+    prose = say("prose.growth", axis=axis)
+    if axis in ("d_model", "heads"):
+        prose += " " + say(f"growth.note.{axis}")
+    yield Heading(say("heading.growth"), prose=prose)
     rows: list[tuple[Entry, ...]] = []
     for key, counts in grown(costs):
         if any(counts):

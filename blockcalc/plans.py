@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from blockcalc.cost import Outside, Plan
@@ -140,7 +140,9 @@ def fitting(plan: Plan) -> Program:
     try:
         return program_of(plan.spec, plan.shapes)
     except (Missing, Misfit) as error:
-        raise UsageError(Fault(say("plan.misfit", problem=error.faults[0].message))) from None
+        fault = error.faults[0]
+        text = say("plan.misfit", problem=fault.message)
+        raise UsageError(Fault(text, hint=fault.hint)) from None
 
 
 @dataclass(frozen=True)
@@ -152,16 +154,28 @@ class Model:
     sizes: Mapping[str, object]
     outside: tuple[Outside, ...] = ()
 
+    def _outside(self, sizes: Sizes, changed: bool) -> Iterator[Outside]:
+        """Give what stands outside; the final norm shifts as the others do, where that was changed."""
+        for own in self.outside:
+            norm, _, part = own.name.rpartition(".")
+            if norm != "final norm" or not changed:
+                yield own
+            elif part == "gamma":
+                yield own
+                if sizes.bias and sizes.norm_kind == "layer":
+                    yield replace(own, name=f"{norm}.beta")
+
     def plan(self, **changes: object) -> Plan:
         """Make its plan; sizes may be changed. Without biases its norms do not shift either."""
         sizes = Sizes(**{**self.sizes, **changes})  # type: ignore[arg-type]
-        shifted = sizes.bias or "bias" not in changes
-        outside = tuple(own for own in self.outside if shifted or not own.name.endswith(".beta"))
+        outside = tuple(self._outside(sizes, "bias" in changes or "norm_kind" in changes))
         return sizes.plan(outside=outside, title=self.title, source=self.source)
 
 
 def with_axes(plan: Plan, sizes: Mapping[str, int]) -> Plan:
     """Give a file's plan other tokens, rows of a batch or layers."""
+    if "layers" in sizes and len(plan.spec.blocks) > 1:
+        raise UsageError(Fault(say("plan.stack_layers")))
     for axis, n in sizes.items():
         program = fitting(plan)
         x = program.inputs[0]
@@ -170,11 +184,17 @@ def with_axes(plan: Plan, sizes: Mapping[str, int]) -> Plan:
     return plan
 
 
-def with_lora(plan: Plan, dtype: str, rank: int, names: str) -> Plan:
-    """Give a plan a type for its weights, and LoRA on the matrices of some keys."""
-    keys = tuple(name.strip() for name in names.split(",") if name.strip())
+def with_lora(plan: Plan, dtype: str, rank: int = 0, names: str | None = None) -> Plan:
+    """Give a plan a type for its weights, and LoRA on the matrices of some keys.
+
+    Without names it goes with w_q and w_v, as in the paper, or with the one matrix that holds both.
+    """
+    if names is not None and not rank:
+        raise UsageError(Fault(say("plan.lora_rank")))
+    there = {n.rpartition(".")[2] for n, s in plan.shapes.items() if len(s) == 2 and ".w_" in n}
+    default = "w_qkv" if "w_qkv" in there else "w_q,w_v"
+    keys = tuple(name.strip() for name in (names or default).split(",") if name.strip())
     if rank:
-        there = {n.rpartition(".")[2] for n, s in plan.shapes.items() if len(s) == 2 and ".w_" in n}
         missing = [key for key in keys if key not in there]
         if missing or not keys:
             text = say("plan.lora_none", names=", ".join(missing))

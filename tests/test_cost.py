@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 import blockcalc
 from blockcalc import expr
 from blockcalc.block import build
+from blockcalc.closed import written
 from blockcalc.cost import BITS, Cost, Plan
 from blockcalc.costing import cost_pieces, exponent, overtakes, shape_pieces
 from blockcalc.derivative import derivative
-from blockcalc.document import Bar, Listing
+from blockcalc.document import Bar, Listing, Remark
 from blockcalc.errors import UsageError
 from blockcalc.expr import Binary, Call, Expr, Fold, Num, Slot, arrays, walk
 from blockcalc.notation import Text
@@ -42,6 +43,7 @@ PUBLISHED = {
     "llama-3-405b": 405_853_388_800, "mistral-7b": 7_241_732_096, "qwen2-7b": 7_615_616_512,
     "qwen2.5-0.5b": 494_032_768, "smollm-135m": 134_515_008, "gemma-2b": 2_506_172_416, "gemma-7b": 8_537_680_896,
 }  # fmt: skip
+STACK = str(next(path for path in SAMPLES if path.stem == "stack"))
 BLOCKS = {
     "transformer-base": 3_152_384,
     "gpt2": 7_087_872,
@@ -103,7 +105,7 @@ def test_numbers_of_the_article_about_shapes() -> None:
             next(prod(s.eq.out.shape) for s in one.steps if s.eq.out.name == "attn.scores")
             == scores
         )
-    plan = with_lora(Sizes(d_model=1024, d_ff=4096, heads=16, tokens=2048).plan(), "bf16", 0, "")
+    plan = with_lora(Sizes(d_model=1024, d_ff=4096, heads=16, tokens=2048).plan(), "bf16")
     cost = Cost(plan)
     assert cost.score_bytes == 134_217_728 == 128 * 2**20
     shown = {row[0]: row for row in _listing(plan, "the scores alone").rows}
@@ -184,6 +186,7 @@ def _forms_are_true(cost: Cost) -> None:
     for s in cost.steps:
         if s.form is not None:
             assert cost.forms.value(s.form) == s.product, s.eq.out.name
+            assert s.product + cost.forms.value(s.bias or {}) == s.flops, s.eq.out.name
     for eq in cost.program.equations:
         lengths = [cost.forms.value(form) for form in cost.forms.each(eq.out.axes, eq.out.shape)]
         assert lengths == list(eq.out.shape), eq.out.name
@@ -309,7 +312,7 @@ def test_what_is_kept_is_what_a_large_model_keeps() -> None:
 
 def test_bytes_follow_the_type() -> None:
     plan = Sizes(d_model=64, d_ff=256, heads=4, tokens=8).plan()
-    by_type = {dtype: Cost(with_lora(plan, dtype, 0, "")) for dtype in BITS}
+    by_type = {dtype: Cost(with_lora(plan, dtype)) for dtype in BITS}
     n, matrices = by_type["fp32"].parameters_of(), by_type["fp32"].parameters_of(kind="matrix")
     assert by_type["fp32"].weight_bytes == 4 * n
     assert by_type["fp64"].weight_bytes == 8 * n
@@ -335,6 +338,53 @@ def test_lora_adds_thin_matrices() -> None:
         with_lora(plan, "fp32", 8, "w_qkv")
     assert "w_qkv" in caught.value.faults[0].message
     assert "w_down" not in str(caught.value.faults[0].hint)
+
+
+def test_what_lora_leaves_alone_needs_no_input() -> None:
+    plan = PRESETS["llama-7b"].plan()
+    kept = {k.ref.name for k in Cost(with_lora(plan, "bf16", 16)).kept}
+    assert not kept & {"attn.concat", "norm2", "ffn.gated"}
+    assert {"norm1", "ffn.gate", "attn.weights"} <= kept
+    everything = "w_q,w_k,w_v,w_o,w_gate,w_up,w_down"
+    full, thin = Cost(plan), Cost(with_lora(plan, "fp32", 16, everything))
+    assert thin.kept_bytes == full.kept_bytes
+    assert "matrices not touched: none" in _said(with_lora(plan, "fp32", 16, everything))
+    fused = of_file(load(SAMPLES[[p.stem for p in SAMPLES].index("causal")]))
+    assert fused.shapes.keys() & {"attn.w_qkv"}
+    assert [a.name for a in Cost(with_lora(fused, "fp32", 1)).adapters] == ["attn.w_qkv"]
+
+
+def _said(plan: Plan) -> str:
+    return " ".join(p.text for p in cost_pieces(plan) if isinstance(p, Remark))
+
+
+def test_bytes_are_exact_whole_numbers() -> None:
+    tokens = 10**26 - 1
+    cost = sized(d_model=4, d_ff=4, heads=2, tokens=tokens)
+    assert cost.cache_bytes == 2 * 4 * 4 * tokens
+    assert cost.score_bytes == 4 * 2 * tokens**2
+
+
+def test_a_final_norm_is_of_the_kind_of_the_others() -> None:
+    def names(name: str, **changes: Any) -> set[str]:
+        return {
+            own.name for own in PRESETS[name].plan(**changes).outside if "final norm" in own.name
+        }
+
+    assert names("gpt2") == {"final norm.gamma", "final norm.beta"}
+    assert names("gpt2", norm_kind="rms") == {"final norm.gamma"}
+    assert names("llama-7b", norm_kind="layer", bias=True) == {
+        "final norm.gamma",
+        "final norm.beta",
+    }
+    assert names("llama-7b", tokens=3) == {"final norm.gamma"}
+
+
+def test_letters_are_not_taken_for_each_other() -> None:
+    cost = sized(d_model=8, d_ff=2048, heads=2, d_head=8)
+    forms = {s.eq.out.name: Text().render(written(s.form)) for s in cost.steps if s.form}
+    assert forms["attn.scores"] == "2 B T² H D"
+    assert forms["ffn.pre"] == "2 B T C F"
 
 
 def test_kept_results_are_results_of_the_program() -> None:
@@ -505,6 +555,8 @@ def test_the_commands_write_json_and_latex(tmp_path: Path) -> None:
         (("--latex", "--json"), "--latex and --json"),
         (("-o", "a.txt"), "--latex, --json"),
         (("--lora", "4", "--lora-on", "w_o"), "no matrix of the block is called w_o"),
+        (("--lora-on", "w_q"), "--lora-on goes with --lora"),
+        ((STACK, "--layers", "3"), "this file is a stack"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_counted(args: tuple[str, ...], said: str) -> None:

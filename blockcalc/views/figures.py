@@ -6,7 +6,7 @@ import json
 from math import prod
 from typing import Any
 
-from blockcalc.closed import Form, written
+from blockcalc.closed import Form, plus, written
 from blockcalc.cost import GROUPS, Cost, Plan
 from blockcalc.costing import doubled, grown
 from blockcalc.notation import Text
@@ -71,7 +71,7 @@ def cost_json(plan: Plan, double: str | None = None) -> bytes:
     }
     steps = {
         s.eq.out.name: {
-            "group": s.group, "count": s.flops, "closed_form": _form(s.form), "bytes_moved": s.moved,
+            "group": s.group, "count": s.flops, "closed_form": _form(plus(s.form, s.bias or {})) if s.form else None, "bytes_moved": s.moved,
             "per_byte": s.intensity,
         }
         for s in cost.steps
