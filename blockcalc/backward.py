@@ -8,7 +8,7 @@ Every result has its gradient under ``grad.`` and its name. Where several steps 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from blockcalc.expr import Expr, Num, Slot, call
@@ -46,7 +46,7 @@ def with_gradients(program: Program, loss: Loss, chain: bool = False) -> Program
     chain : bool
         Whether softmax and norms are gone through step by step.
     """
-    return _Backward(program, loss, chain).program()
+    return replace(_Backward(program, loss, chain).program(), forward=len(program.equations))
 
 
 @dataclass
@@ -181,9 +181,9 @@ class _Backward:
             own = [last if operand is None else operand for operand in operands]
             here = [operand for operand in own if operand is not None]
             final = k == len(lines) - 1
-            inner = f"{name}.{part}" if not final else name
-            axes = ref.axes if final else None
-            last = self.b.add(inner, symbol if final else f"{symbol}_{part}", op, *here, axes=axes)
+            inner = name if final else f"{name}.{part}"
+            letter = symbol if final else {"each": "T", "along": "L"}[part]
+            last = self.b.add(inner, letter, op, *here, axes=ref.axes if final else None)
         if last is None:
             assert g is not None
             self.b.alias(g, name)
@@ -237,7 +237,7 @@ class _Backward:
         return [("", op, (g, mean, hat, slope, divisor))]
 
     def _inner(self, name: str, part: str, op: Elementwise | Reduce, *refs: Ref) -> Ref:
-        letters = {"product": "A", "row_sum": "r", "product_mean": "b", "row_mean": "a"}
+        letters = {"product": "T", "row_sum": "t", "product_mean": "b", "row_mean": "a"}
         return self.b.add(f"{name}.{part}", letters[part], op, *refs)
 
     # sections -------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from blockcalc.costcli import register
+from blockcalc import costcli, gradcli
 from blockcalc.errors import BlockcalcError, Fault, OurFault, UsageError, WriteError
+from blockcalc.gradcli import ChainOpt, LossOpt, RateOpt
 from blockcalc.line import Command, Group, encodable, errors_as_json, note, quiet, wrote
 from blockcalc.options import (
     AllOpt,
@@ -34,9 +35,9 @@ from blockcalc.options import (
     StepsOpt,
 )
 from blockcalc.titles import say
+from blockcalc.working import depth_of, read_spec
 
 if TYPE_CHECKING:
-    from blockcalc.explain import Depth
     from blockcalc.spec import Spec
     from blockcalc.trace import Trace
 
@@ -54,7 +55,8 @@ app = typer.Typer(
 )
 
 
-register(app)
+costcli.register(app)
+gradcli.register(app)
 
 
 def _version(asked: bool) -> None:
@@ -82,35 +84,11 @@ def _load(
     rounding: str | None,
     orders: Sequence[str] = (),
 ) -> tuple[Spec, Trace]:
-    """Read a file with what the command line sets over it, and work it in the first of the orders."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from blockcalc import embedded
+    """Read a file, and work it in the first of the orders."""
+    spec = read_spec(file, norm, eps, sets, rounding, orders)
     from blockcalc.block import run as work
-    from blockcalc.reader import load, parse_eps, parse_round, parse_sets
 
-    pairs = parse_sets(
-        sets or [], {"norm.order": norm.value if norm else None, "eps": eps, "round": rounding}
-    )
-    if file == "-" and sys.stdin is not None and sys.stdin.isatty():
-        print(say("cli.waiting"), file=sys.stderr)
-    orders = [norm.value] if norm else orders
-    spec = load(embedded.default() if file is None else file, pairs, orders)
-    if eps is not None:
-        spec = spec.with_eps(parse_eps(eps))
-    if rounding is not None:
-        spec = spec.with_rounding(parse_round(rounding))
     return spec, work(spec)
-
-
-def _depth(
-    detail: Detail, digits: int, no_prose: bool, whole: bool, steps: list[str] | None
-) -> Depth:
-    from blockcalc.explain import Depth
-
-    patterns = tuple(p.strip() for text in steps or [] for p in text.split(",") if p.strip())
-    if steps and not patterns:
-        raise UsageError(Fault(say("cli.no_steps")))
-    return Depth(detail.value, digits, not no_prose, whole, patterns)
 
 
 @app.command(help=say("help.run"), cls=Command)
@@ -137,7 +115,7 @@ def run(
     from blockcalc.views.terminal import Terminal
 
     screen = Terminal(make_console("never" if no_color else color.value))
-    pieces = explain(spec, trace, _depth(detail, digits, no_prose, whole, steps))
+    pieces = explain(spec, trace, depth_of(detail, digits, no_prose, whole, steps))
     first = next(pieces, None)
     if file is None:
         screen.write((say("cli.embedded"), "quiet"))
@@ -180,7 +158,7 @@ def compare(
     from blockcalc.views.terminal import Terminal
 
     screen = Terminal(make_console("never" if no_color else color.value))
-    screen.print(pieces(first, second, _depth(Detail.normal, digits, True, whole, steps)))
+    screen.print(pieces(first, second, depth_of(Detail.normal, digits, True, whole, steps)))
 
 
 @app.command(help=say("help.export"), cls=Command)
@@ -189,6 +167,10 @@ def export(
     latex: Annotated[bool, typer.Option("--latex", help=say("help.latex"))] = False,
     json: Annotated[bool, typer.Option("--json", help=say("help.json"))] = False,
     npz: Annotated[bool, typer.Option("--npz", help=say("help.npz"))] = False,
+    grad: Annotated[bool, typer.Option("--grad", help=say("help.export.grad"))] = False,
+    loss: LossOpt = None,
+    chain: ChainOpt = False,
+    lr: RateOpt = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.output"))
     ] = None,
@@ -214,8 +196,17 @@ def export(
         raise UsageError(Fault(say("cli.fragment")))
     if chosen.binary and output in (None, "-") and sys.stdout.isatty():
         raise UsageError(Fault(say("cli.binary", name=chosen.name)))
-    spec, trace = _load(file, norm, eps, sets, rounding)
-    depth = _depth(detail, digits, no_prose, whole, steps)
+    if not grad and (loss or chain or lr):
+        raise UsageError(Fault(say("cli.needs_grad")))
+    if grad:
+        from blockcalc.gradient import parse_rate, work_gradients
+
+        rate = None if lr is None else parse_rate(lr)
+        spec = read_spec(file, norm, eps, sets, rounding)
+        trace = work_gradients(spec, loss.value if loss else None, chain, rate)
+    else:
+        spec, trace = _load(file, norm, eps, sets, rounding)
+    depth = depth_of(detail, digits, no_prose, whole, steps)
     content = chosen.export(spec, trace, depth, fragment)
     if output in (None, "-"):
         sys.stdout.buffer.write(content)

@@ -25,6 +25,7 @@ from blockcalc.document import (
 )
 from blockcalc.errors import Fault, UsageError
 from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, fill, substitute, walk
+from blockcalc.notation import Text
 from blockcalc.ops import Array, Elementwise, Quotient, Ref
 from blockcalc.program import Equation, Program, Section, did_you_mean, listed
 from blockcalc.shown import Labels, Shown
@@ -79,7 +80,11 @@ def explain(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Pi
     UsageError
         A pattern of ``depth`` fits no step.
     """
-    return _Explainer(spec, trace, depth or Depth()).pieces()
+    if trace.program.forward is None:
+        return Explainer(spec, trace, depth or Depth()).pieces()
+    from blockcalc.explain_gradient import GradientExplainer  # most runs go forward only
+
+    return GradientExplainer(spec, trace, depth or Depth()).pieces()
 
 
 def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
@@ -118,7 +123,11 @@ def labels_of(spec: Spec) -> Labels:
     return labels
 
 
-class _Explainer:
+class Explainer:
+    """Says everything about a run, piece by piece."""
+
+    text = Text()
+
     def __init__(self, spec: Spec, trace: Trace, depth: Depth) -> None:
         self.spec, self.trace, self.depth = spec, trace, depth
         self.labels = labels_of(spec)
@@ -181,9 +190,22 @@ class _Explainer:
             if named:
                 yield Heading(say("heading.given"))
                 yield self.given(named)
+        yield from self.walk(0, len(self.program.equations))
+        if self.chosen is None:
+            stack = ".stack" if self.program.blocks else ""
+            title = say(f"heading.closing{stack}")
+            yield Closing(title, tuple(composed_formulas(self.program)))
+            last = self.matrix(self.program.equations[-1].out)
+            title = say(f"remark.result{'.stop' if self.spec.stop else stack}", name=last.ref.name)
+            yield Result(title, last.operand, tuple(last.grids(self.labels)))
+            if self.spec.order == "pre" and not self.spec.stop and not self.spec.final_norm:
+                yield Remark(say("remark.no_final_norm"))
+
+    def walk(self, first: int, last: int) -> Iterator[Piece]:
+        """Say everything about some steps, under the headings of their sections."""
         headed: str | None = None
         block: Section | None = None
-        for step in self.trace.steps():
+        for step in self.trace.steps(first, last):
             if self.chosen is not None and step.equation.out.name not in self.chosen:
                 continue
             if (holder := self.program.block_of(step.index)) is not block and holder:
@@ -195,15 +217,6 @@ class _Explainer:
                 headed = name
                 yield self.heading(section, name)
             yield self.step(step)
-        if self.chosen is None:
-            stack = ".stack" if self.program.blocks else ""
-            title = say(f"heading.closing{stack}")
-            yield Closing(title, tuple(composed_formulas(self.program)))
-            last = self.matrix(self.program.equations[-1].out)
-            title = say(f"remark.result{'.stop' if self.spec.stop else stack}", name=last.ref.name)
-            yield Result(title, last.operand, tuple(last.grids(self.labels)))
-            if self.spec.order == "pre" and not self.spec.stop and not self.spec.final_norm:
-                yield Remark(say("remark.no_final_norm"))
 
     # sections and steps -----------------------------------------------------------------
 

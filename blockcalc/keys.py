@@ -17,6 +17,7 @@ from blockcalc.kinds import (
     bias,
     count,
     either,
+    entries,
     flag,
     kind,
     lists,
@@ -302,6 +303,22 @@ def _blank_out(value: Any) -> tuple[Any, Any]:
     return (0 if blank else value), blank
 
 
+@kind(lambda: section(_LOSS, "loss."))
+def _loss(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    """Read where the backward pass starts; the matrix goes with the kind that needs it."""
+    before = len(c.faults)
+    found = c.mapping(value, path, _LOSS)
+    kind = found.get("kind") or ("mse" if "target" in found else "dot" if "with" in found else None)
+    if len(c.faults) > before:
+        return {}
+    if kind is None:
+        c.fault(path, say("key.required", key="loss.kind"))
+    for key, own in (("target", "mse"), ("with", "dot")):
+        if key in found and kind != own:
+            c.fault((*path, key), say("loss.spare", key=f"loss.{key}", kind=kind), key=True)
+    return {**found, "kind": kind}
+
+
 _BLOCK: dict[str, Kind] = {}  # filled below: a block has some of the keys of a file
 TOP: dict[str, Kind] = {
     "title": text,
@@ -320,6 +337,7 @@ TOP: dict[str, Kind] = {
     "stop": text,
     "round": _round,
     "expect": _expect,
+    "loss": _loss,
 }
 _BLOCK |= {key: TOP[key] for key in ("attn", "ffn", "norm1", "norm2")} | {"repeat": count}
 _DROPOUT: dict[str, Kind] = {
@@ -331,6 +349,7 @@ _DROPOUT: dict[str, Kind] = {
 }
 _NORM_PART: dict[str, Kind] = {"gamma": vector, "beta": vector, "eps": eps}
 _MASK: dict[str, Kind] = {"keep": pattern, "add": bias}
+_LOSS: dict[str, Kind] = {"kind": word("sum", "mse", "dot"), "target": entries, "with": entries}
 _ROUND: dict[str, Kind] = {
     key: Kind(_digits, lambda low=low: {"type": "integer", "minimum": low, "maximum": 15})  # type: ignore[misc]
     for key, low in (("decimals", 0), ("significant", 1))

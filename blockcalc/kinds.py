@@ -126,6 +126,7 @@ def definitions() -> dict[str, Schema]:
         "vector": numbers(ref("number"), 1),
         "matrix": numbers(ref("number"), 2),
         "input": numbers(ref("number"), 2, 3),
+        "entries": numbers(ref("number"), 1, 2, 3, 4),
         "pattern": numbers(either(FLAG, {"enum": [0, 1]}), 2, 3, 4),
         "bias": numbers(either(ref("number"), {"const": "-inf"}), 2, 3, 4),
         "answer": numbers(
@@ -192,6 +193,12 @@ def weight(c: Checker, value: Any, path: Path) -> Any:
 def tokens_by_features(c: Checker, value: Any, path: Path) -> Any:
     """Read one row for each token, or such for each of a batch."""
     return matrix(c, value, path, (2, 3))
+
+
+@kind(ref("entries"))
+def entries(c: Checker, value: Any, path: Path) -> Any:
+    """Read a number for each entry of some step."""
+    return matrix(c, value, path, (1, 2, 3, 4))
 
 
 @kind(ref("pattern"))

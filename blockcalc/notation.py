@@ -27,6 +27,7 @@ from blockcalc.expr import (
 SUM, PRODUCT, MATRIX, POWER, ATOM = 1, 2, 3, 4, 5
 _LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "@": MATRIX, ".": PRODUCT, "^": POWER}
 
+GRADIENT = "grad:"  # before the symbol of what it is the gradient of
 _SYMBOL = re.compile(r"(?P<base>[^_^]+)(?:_(?P<sub>[^^]+))?(?:\^(?P<sup>.+))?")
 _GREEK = {
     "mu": "μ",
@@ -121,7 +122,9 @@ class Text(Alphabet):
     plain: bool = False
 
     def symbol(self, symbol: str) -> str:
-        """Write a symbol: ``R⁽¹⁾``, ``W_Q``, ``μ⁽¹⁾``."""
+        """Write a symbol: ``R⁽¹⁾``, ``W_Q``, ``μ⁽¹⁾``, ``dW_Q``."""
+        if symbol.startswith(GRADIENT):
+            return "d" + self.symbol(symbol.removeprefix(GRADIENT))
         found = _SYMBOL.fullmatch(symbol)
         if found is None:
             return symbol
@@ -204,7 +207,9 @@ class Latex(Alphabet):
     dots = r"\cdots"
 
     def symbol(self, symbol: str) -> str:
-        r"""Write a symbol: ``W_{Q}``, ``\mu^{(1)}``, ``d_{\mathrm{head}}``."""
+        r"""Write a symbol: ``W_{Q}``, ``\mu^{(1)}``, ``d_{\mathrm{head}}``, ``\mathrm{d}W_{Q}``."""
+        if symbol.startswith(GRADIENT):
+            return r"\mathrm{d}" + self.symbol(symbol.removeprefix(GRADIENT))
         found = _SYMBOL.fullmatch(symbol)
         if found is None:
             return symbol

@@ -46,6 +46,7 @@ def parts(c: Checker, top: Mapping[str, Any]) -> dict[str, Any]:
         "evaluation": "dropout" in top and not training,
         "rounding": top.get("round"),
         "expect": top.get("expect") or {},
+        "loss": (top.get("loss") or {}).get("kind"),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -55,13 +55,31 @@ class Section:
 
 @dataclass(frozen=True)
 class Program:
-    """Equations in the order of their working; ``blocks`` are those of a stack."""
+    """Equations in the order of their working; ``blocks`` are those of a stack.
+
+    Where a backward pass follows, ``forward`` counts the equations before the loss.
+    """
 
     inputs: tuple[Ref, ...]
     equations: tuple[Equation, ...]
     sections: tuple[Section, ...]
     aliases: Mapping[str, str]
     blocks: tuple[Section, ...] = ()
+    forward: int | None = None
+
+    def start(self) -> Program:
+        """Give the forward pass alone."""
+        n = self.forward
+        if n is None:
+            return self
+        return replace(
+            self,
+            inputs=tuple(ref for ref in self.inputs if not ref.name.startswith("loss.")),
+            equations=self.equations[:n],
+            sections=tuple(s for s in self.sections if s.last <= n),
+            aliases={k: v for k, v in self.aliases.items() if not k.startswith("grad.")},
+            forward=None,
+        )
 
     def refs(self) -> dict[str, Ref]:
         """Give every name that has a value, inputs first."""
@@ -81,7 +99,12 @@ class Program:
         targets.update(self.aliases)
         if name in targets:
             return targets[name]
-        hits = sorted({t for known, t in targets.items() if known.endswith("." + name)})
+        own = {
+            k: t
+            for k, t in targets.items()
+            if name.startswith("grad.") or not k.startswith("grad.")
+        }
+        hits = sorted({t for known, t in own.items() if known.endswith("." + name)})
         if len(hits) == 1:
             return hits[0]
         if hits:

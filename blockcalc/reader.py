@@ -306,6 +306,11 @@ def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
     if spec.stop is None:
         _check_unused(c, spec, program)
     _check_answers(c, spec, _whole(spec, program))
+    out = program.equations[-1].out if program.equations else None
+    for key in ("loss.target", "loss.with"):
+        if out is not None and key in spec.arrays and spec.arrays[key].shape != out.shape:
+            sizes = {"has": dims(spec.arrays[key].shape), "wanted": dims(out.shape)}
+            c.fault(key, say("loss.shape", name=key, out=out.name, **sizes))
     if spec.stop is not None and _check_step(c, program, ("stop",), spec.stop):
         reached = program.equations and program.find(spec.stop)
         if not reached or program.equations[-1].out.name != reached:
@@ -335,7 +340,7 @@ def _check_unused(c: Checker, spec: Spec, program: Program) -> None:
     used = {ref.name for ref in program.inputs}
     spare = tuple(f"{block.keys}norm2." for block in spec.blocks if block.ffn is None)
     for key in spec.arrays:
-        kept = (spec.evaluation and key.endswith("_keep")) or key.startswith(spare)
+        kept = (spec.evaluation and key.endswith("_keep")) or key.startswith((*spare, "loss."))
         if key not in used and not kept:
             c.fault(key, say("key.unused", key=key))
 

@@ -111,6 +111,8 @@ class Spec:
         Where the drawn numbers of dropout begin.
     evaluation : bool
         Whether dropout is written in the file and off.
+    loss : str or None
+        Where a backward pass starts, ``sum``, ``mse`` or ``dot``; its matrix is ``loss.target`` or ``loss.with``.
     expect : mapping
         A person's own numbers by step; nan where not judged.
     origins : mapping
@@ -132,6 +134,7 @@ class Spec:
     seed: int | None = None
     evaluation: bool = False
     rounding: Rounding | None = None
+    loss: str | None = None
     expect: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()

@@ -44,9 +44,9 @@ class Trace(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self.program.equations)
 
-    def steps(self) -> Iterator[Step]:
-        """Yield the steps in order."""
-        for index, eq in enumerate(self.program.equations):
+    def steps(self, first: int = 0, last: int | None = None) -> Iterator[Step]:
+        """Yield the steps in order, or some of them."""
+        for index, eq in enumerate(self.program.equations[first:last], first):
             inputs = tuple(self.arrays[ref.name] for ref in eq.inputs)
             yield Step(index, eq, inputs, self.arrays[eq.out.name])
 
@@ -56,7 +56,7 @@ def steps(
 ) -> Iterator[Step]:
     """Work the equations one at a time and yield each as it is done.
 
-    With ``rounding`` every result is rounded before going on; inputs are not.
+    With ``rounding`` every result of the forward pass is rounded before going on; inputs are not.
     """
     values = {ref.name: arrays[ref.name] for ref in program.inputs}
     dtype = arrays["x"].dtype
@@ -64,9 +64,10 @@ def steps(
         inputs = tuple(values[ref.name] for ref in eq.inputs)
         with np.errstate(all="ignore"):
             value = np.asarray(eq.op.forward(inputs), dtype=dtype)
-        if rounding is not None:
+        rounded = rounding is not None and (program.forward is None or index < program.forward)
+        if rounding is not None and rounded:
             value = rounding(value)
-        _require_finite(eq, inputs, value, rounding is not None)
+        _require_finite(eq, inputs, value, rounded)
         values[eq.out.name] = value
         yield Step(index, eq, inputs, value)
 

@@ -15,7 +15,7 @@ ROOT = Path(blockcalc.__file__).parent
 
 # each room may import from its own line and from the lines above it
 FLOORS = [
-    {"titles", "titles.en", "titles.en_cost", "expr", "derivative"},
+    {"titles", "titles.en", "titles.en_cost", "titles.en_grad", "expr", "derivative"},
     {"errors", "decimals", "document", "embedded", "notation"},
     {"ops", "output", "text", "spec", "blanks"},
     {"yaml_text", "json_text"},
@@ -28,25 +28,26 @@ FLOORS = [
     {"matrices"},
     {"kinds"},
     {"block", "shown", "keys"},
-    {"cost"},
+    {"cost", "gradient"},
     {"plans"},
     {"presets", "costing"},
     {"families"},
     {"parts"},
-    {"reader", "explain", "schema", "checkpoints"},
+    {"reader", "explain", "explain_gradient", "schema", "checkpoints"},
     {"comparison", "views", "views.layout", "views.report"},
     {"views.screen"},
     {"views.lists"},
     {"views.terminal", "views.latex", "views.data", "views.figures"},
-    {"costcli"},
+    {"working"},
+    {"costcli", "gradcli"},
     {"cli"},
     {"__main__", "__init__"},
 ]
 LIBRARIES: dict[str, set[str]] = {
     "numpy": {"expr", "decimals", "ops", "products", "movement", "dropout", "parts", "comparison", "weights", "matrices", "forms", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
-              "explain", "views.data"},
+              "explain", "explain_gradient", "gradient", "views.data"},
     "rich": {"cli", "views.terminal", "views.screen", "views.lists", "views.latex", "views.report"},
-    "typer": {"cli", "costcli", "line", "options"},
+    "typer": {"cli", "costcli", "gradcli", "line", "options"},
     "yaml": {"yaml_text"}, "safetensors": {"weights"}, "ml_dtypes": {"weights"},
 }  # fmt: skip
 MATHEMATICS = {

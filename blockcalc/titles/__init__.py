@@ -9,9 +9,9 @@ def _table(key: str) -> dict[str, str]:
     """Find the table that has a key."""
     if key in TEXTS:
         return TEXTS
-    from blockcalc.titles import en_cost
+    from blockcalc.titles import en_cost, en_grad
 
-    return en_cost.TEXTS
+    return en_grad.TEXTS if key in en_grad.TEXTS else en_cost.TEXTS
 
 
 def say(key: str, /, **fields: object) -> str:

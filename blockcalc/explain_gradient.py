@@ -1,0 +1,258 @@
+"""What is said of a backward pass: the forward in brief, the loss, every gradient, and all of them in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from blockcalc.backward import Loss
+from blockcalc.conventions import head
+from blockcalc.decimals import power_figure
+from blockcalc.document import Column, Entry, Heading, Listing, Piece, Remark
+from blockcalc.explain import Explainer
+from blockcalc.expr import Call, Name, walk
+from blockcalc.gradient import Depth as StackDepth
+from blockcalc.gradient import Difference, gradient_of, loss_text, norm_of, parameters
+from blockcalc.ops import ACTIVATIONS, Array, Elementwise, Ref, dims
+from blockcalc.program import Section
+from blockcalc.titles import say
+from blockcalc.trace import Step
+
+NOTHING = 1e-13  # of the largest gradient: what is smaller is round-off
+INNER = ("product", "row_sum", "row_mean", "product_mean", "each", "along")
+
+
+class GradientExplainer(Explainer):
+    """Says everything about a run that goes backward."""
+
+    def pieces(self) -> Iterator[Piece]:
+        self.start = self.program.start()
+        if self.chosen is not None:
+            yield from super().pieces()
+            return
+        first = head(self.spec, replace(self.trace, program=self.start))
+        facts = (
+            *first.facts,
+            (say("fact.loss"), self._loss()),
+            (say("fact.gradients"), self._how()),
+        )
+        yield replace(first, facts=facts)
+        yield Heading(say("heading.given"))
+        yield self.given(self.program.inputs)
+        if self.depth.detail == "cells":
+            yield from self.walk(0, len(self.start.equations))
+        else:
+            prose = say("prose.forward") if self.depth.prose else None
+            yield Heading(say("heading.forward"), prose=prose)
+            yield self.brief()
+        yield from self.walk(len(self.start.equations), len(self.program.equations))
+        yield Heading(say("heading.table"), prose=say("prose.table") if self.depth.prose else None)
+        yield self.table()
+
+    def _loss(self) -> tuple[str, ...]:
+        kinds = {s.settings["of"] for s in self.program.sections if s.name == "loss"}
+        text = loss_text(self.spec, Loss(str(*kinds)))
+        value = self.written(float(self.trace.arrays["loss"][0]))
+        return text, say("loss.value", value=value)
+
+    def _how(self) -> tuple[str, ...]:
+        names = {eq.out.name.rpartition(".")[2] for eq in self.program.equations}
+        closed = bool(names & {"row_sum", "product_mean"})
+        parts = [say("gradients.closed" if closed else "gradients.chain")] if self._inside() else []
+        return (*parts, say("gradients.names"))
+
+    def _inside(self) -> bool:
+        kinds = {s.kind for s in self.start.sections}
+        return bool(kinds & {"softmax", "layer_norm", "rms_norm"})
+
+    def written(self, x: float) -> str:
+        """Write a number in a table."""
+        return self.text.render(power_figure(x, self.depth.digits)) if x else "0"
+
+    # pieces -----------------------------------------------------------------------------
+
+    def brief(self) -> Listing:
+        """List the forward steps, one line each."""
+        rows: list[tuple[Entry, ...]] = []
+        for i, eq in enumerate(self.start.equations, 1):
+            formula = eq.op.formula([Name(r.symbol) for r in eq.inputs])
+            left = self.text.symbol(eq.out.symbol)
+            rows.append(
+                (str(i), eq.out.name, dims(eq.out.shape), f"{left} = {self.text.render(formula)}")
+            )
+        heads = (("number", "number"), ("step", "name"), ("shape", "text"), ("formula", "text"))
+        return Listing(
+            tuple(Column(say(f"column.{key}"), kind) for key, kind in heads), tuple(rows)
+        )
+
+    def heading(self, section: Section | None, name: str) -> Heading:
+        if section is None or section.kind not in ("loss", "grad"):
+            return super().heading(section, name)
+        key = "loss" if section.kind == "loss" else f"grad.{section.settings['of']}"
+        prose = say(f"prose.{key}") if self.depth.prose else None
+        return Heading(say(f"section.{key}"), section.name, prose or None)
+
+    def step_title(self, step: Step) -> str:
+        name = step.equation.out.name
+        if name.startswith("loss"):
+            return say(f"step.loss.{name.rpartition('.')[2]}")
+        if name.startswith("new."):
+            return say("step.grad.new", name=name.removeprefix("new."))
+        if not name.startswith("grad."):
+            return super().step_title(step)
+        own = name.removeprefix("grad.")
+        *_, last = own.split(".")
+        if last in INNER and own not in self.names:
+            return say(f"step.grad.{last}")
+        target, _, way = own.partition(".from.")
+        if way:
+            return say("step.grad.part", name=target, way=way)
+        together = sum(r.name.startswith(f"{name}.from.") for r in step.equation.inputs) > 1
+        return say("step.grad.sum" if together else "step.grad.whole", name=target)
+
+    def notes(self, step: Step) -> Iterator[str]:
+        yield from super().notes(step)
+        eq = step.equation
+        if step.index < len(self.start.equations):
+            return
+        if over := eq.op.sums_over(eq.inputs):
+            yield say("note.sums", axes=" and ".join(dict.fromkeys(over)))
+        if isinstance(eq.op, Elementwise):
+            slots = {
+                e.args[0] for e in walk(eq.op.body) if isinstance(e, Call) and e.function == "step"
+            }
+            for slot in slots:
+                taken = step.inputs[slot.index] if hasattr(slot, "index") else np.ones(1)
+                n = int((taken == 0).sum())
+                if n:
+                    yield say("note.step_at_zero", n=n, total=taken.size)
+
+    # the table --------------------------------------------------------------------------
+
+    def table(self) -> Listing:
+        """List the gradient of every parameter and of x, and the norm of all."""
+        inputs = [ref for ref in self.start.inputs if ref.role == "data"]
+        refs = [*inputs, *parameters(self.start)]
+        top = max(float(np.abs(gradient_of(self.trace, r.name)).max()) for r in refs)
+        rows: list[tuple[Entry, ...]] = []
+        squares = 0.0
+        for ref in refs:
+            g = gradient_of(self.trace, ref.name)
+            quiet = np.abs(g) <= NOTHING * (top or 1.0)
+            squares += norm_of(g) ** 2 if ref.role == "weight" else 0.0
+            at = np.unravel_index(int(np.abs(g).argmax()), g.shape)
+            where = "[" + ",".join(str(int(i) + 1) for i in at) + "]"
+            largest = "0" if quiet.all() else self.written(float(g[at]))
+            norm = "0" if quiet.all() else self.written(norm_of(g))
+            zeros = f"{int(quiet.sum())}/{g.size}" if quiet.any() else ""
+            reason = self.reason(ref, quiet) if quiet.any() else ""
+            rows.append(
+                (f"grad.{ref.name}", norm, largest, "" if quiet.all() else where, zeros, reason)
+            )
+        rows.append((say("total.gradient"), self.written(float(np.sqrt(squares))), "", "", "", ""))
+        heads = ("name", "norm", "largest", "where", "zeros", "reason")
+        kinds = {"name": "name", "where": "text", "reason": "text"}
+        columns = tuple(Column(say(f"column.{key}"), kinds.get(key, "number")) for key in heads)
+        return Listing(columns, tuple(rows), (len(rows) - 1,))
+
+    def reason(self, ref: Ref, quiet: Array) -> str:
+        """Say why entries of a gradient are 0, where that is known."""
+        *lead, part, own = f"..{ref.name}".split(".")
+        start = ".".join(x for x in lead if x)
+        start = f"{start}." if start else ""
+        if own == "b_k" and quiet.all() and f"{start}attn.k_rope" not in self.trace.arrays:
+            return say("why.b_k")
+        if part == "ffn" and self._dead(start, own, ref, quiet):
+            return say("why.dead")
+        if quiet.all() and self._two():
+            return say("why.two")
+        if ref.role == "data" and quiet.ndim == 2 and self._unseen(quiet):
+            return say("why.masked")
+        return ""
+
+    def _dead(self, start: str, own: str, ref: Ref, quiet: Array) -> bool:
+        """Tell whether every 0 belongs to a hidden unit that ReLU silences for all tokens."""
+        relu = any(eq.op == ACTIVATIONS["relu"] for eq in self.start.equations)
+        pre = self.trace.arrays.get(f"{start}ffn.pre", self.trace.arrays.get(f"{start}ffn.gate"))
+        if not relu or pre is None:
+            return False
+        silent = np.asarray((pre <= 0).all(axis=tuple(range(pre.ndim - 1))))
+        axes = [axis for axis, name in enumerate(ref.axes) if name == "d_ff"]
+        if not axes or not silent.any():
+            return False
+        shape = [1] * quiet.ndim
+        shape[axes[0]] = len(silent)
+        return bool((quiet <= silent.reshape(shape)).all())
+
+    def _two(self) -> bool:
+        return any(s.kind == "layer_norm" and s.settings["width"] == 2 for s in self.start.sections)
+
+    def _unseen(self, quiet: Array) -> bool:
+        rows = np.asarray(quiet.all(axis=-1))
+        return bool(rows.any() and (quiet == rows[:, None]).all())
+
+    @property
+    def names(self) -> set[str]:
+        """Give every name of the forward pass."""
+        return {*self.start.refs()}
+
+
+# what else is asked --------------------------------------------------------------------------
+
+
+def descent(before: float, after: float, rate: float, digits: int) -> Iterator[Piece]:
+    """Say what one step of gradient descent does to the loss."""
+    from blockcalc.notation import Text
+
+    def written(x: float) -> str:
+        return Text().render(power_figure(x, max(digits, 6)))
+
+    yield Heading(say("heading.descent"), prose=say("prose.descent", lr=f"{rate:g}"))
+    yield Remark(say("descent.loss", before=written(before), after=written(after)))
+
+
+def numeric(found: Sequence[Difference], agrees: float) -> Iterator[Piece]:
+    """Set gradients beside their differences."""
+    yield Heading(say("heading.numeric"), prose=say("prose.numeric"))
+    rows = [
+        (
+            f"grad.{d.name}",
+            f"{d.norm:.6g}",
+            f"{d.numeric:.6g}",
+            f"{d.largest:.1e}",
+            f"{d.relative:.1e}",
+        )
+        for d in found
+    ]
+    columns = (
+        ("name", "name"),
+        ("norm", "number"),
+        ("numeric", "number"),
+        ("difference", "number"),
+        ("relative", "number"),
+    )
+    yield Listing(tuple(Column(say(f"column.{key}"), kind) for key, kind in columns), tuple(rows))
+    worst = max(found, key=lambda d: d.relative)
+    if worst.relative <= agrees:
+        yield Remark(say("numeric.agrees", worst=f"{worst.relative:.1e}"))
+    else:
+        yield Remark(say("numeric.differs", name=f"grad.{worst.name}"))
+
+
+def stacks(found: Sequence[StackDepth], counts: Sequence[int]) -> Iterator[Piece]:
+    """Set stacks of several depths side by side, block by block."""
+    text = ", ".join(map(str, counts))
+    yield Heading(say("heading.depths", depths=text), prose=say("prose.depths"))
+    rows = []
+    for d in found:
+        shares = ["" if share is None else f"{share:.3g}" for share in d.shares]
+        first = d.block == 0
+        start = (say(f"word.{d.order}"), str(d.blocks), f"{d.loss:.6g}") if first else ("", "", "")
+        rows.append((*start, str(d.block + 1), f"{d.norm:.4g}", f"{d.rms:.4g}", *shares))
+    heads = ("order", "blocks", "loss", "block", "norm", "rms", "attn_share", "ffn_share")
+    columns = tuple(
+        Column(say(f"column.{key}"), "text" if key == "order" else "number") for key in heads
+    )
+    yield Listing(columns, tuple(rows))
