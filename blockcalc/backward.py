@@ -74,9 +74,12 @@ class _Backward:
         while index > 0:
             index -= 1
             first = len(self.b.equations)
-            top = self.forward.top_section_of(index)
+            eq = self.forward.equations[index]
+            if eq.out.name in self.moving and not self._passed(index) and self.whole(eq.out):
+                self._gather(eq.out, first)
+                first = len(self.b.equations)
             self._through(index)
-            self._section(top, self.forward.equations[index], first)
+            self._section(self.forward.top_section_of(index), eq, first)
         for ref in self.forward.inputs:
             if ref.name in self.moving:
                 first = len(self.b.equations)
@@ -182,7 +185,7 @@ class _Backward:
             here = [operand for operand in own if operand is not None]
             final = k == len(lines) - 1
             inner = name if final else f"{name}.{part}"
-            letter = symbol if final else {"each": "T", "along": "L"}[part]
+            letter = symbol if final else {"each": "T", "along": "L", "slope": "T"}[part]
             last = self.b.add(inner, letter, op, *here, axes=ref.axes if final else None)
         if last is None:
             assert g is not None

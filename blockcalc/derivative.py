@@ -50,43 +50,84 @@ def _binary(op: str, a: Expr, b: Expr, da: Expr, db: Expr) -> Expr:
         case "+":
             return plus(da, db)
         case "-":
-            return plus(da, times(Num(-1.0), db))
+            return plus(da, ZERO if db == ZERO else negative(db))
         case "*":
             return plus(times(da, b), times(a, db))
         case "/":
-            return plus(over(da, b), times(Num(-1.0), over(times(a, db), b**2.0)))
+            second = over(times(a, db), b**2.0)
+            return plus(over(da, b), ZERO if second == ZERO else negative(second))
         case _:
             assert isinstance(b, Num)
             rest = a if b.value == 2 else a ** (b.value - 1)
             return times(times(Num(b.value), rest), da)
 
 
+def negative(a: Expr) -> Expr:
+    """Change the sign; twice is not at all."""
+    match a:
+        case Num(value=value, symbol=None):
+            return Num(-value)
+        case Binary(op="*", left=Num(value=-1.0), right=right):
+            return right
+    return Num(-1.0) * a
+
+
+def _sign(a: Expr) -> tuple[bool, Expr]:
+    """Take a minus off."""
+    if a == Num(-1.0):
+        return True, ONE
+    match a:
+        case Binary(op="*", left=Num(value=-1.0), right=right):
+            return True, right
+        case Binary(op="/", left=Binary(op="*", left=Num(value=-1.0), right=right), right=b):
+            return True, right / b
+        case Num(value=value, symbol=None) if value < 0:
+            return True, Num(-value)
+    return False, a
+
+
 def plus(a: Expr, b: Expr) -> Expr:
     """Add, where nothing is left out that is not 0."""
     if a == ZERO:
         return b
-    return a if b == ZERO else a + b
+    minus, rest = _sign(b)
+    return a if b == ZERO else a - rest if minus else a + b
 
 
 def times(a: Expr, b: Expr) -> Expr:
-    """Multiply; by 0 and by 1 at once."""
+    """Multiply; by 0 and by 1 at once, signs first."""
     if ZERO in (a, b):
         return ZERO
+    (minus, a), (other, b) = _sign(a), _sign(b)
+    product = _times(a, b)
+    return negative(product) if minus != other else product
+
+
+def _times(a: Expr, b: Expr) -> Expr:
     if a == ONE:
         return b
-    return a if b == ONE else a * b
+    if b == ONE:
+        return a
+    match b:
+        case Binary(op="/", left=left, right=right) if left == ONE:
+            return a / right
+        case Call(function="over", args=(left, right)) if left == ONE:
+            return call("over", a, right)
+    return a * b
 
 
 def over(a: Expr, b: Expr) -> Expr:
-    """Divide; 0 at once."""
-    return ZERO if a == ZERO else a / b
+    """Divide; 0 at once, signs first."""
+    minus, a = _sign(a)
+    quotient = ZERO if a == ZERO else a / b
+    return negative(quotient) if minus and quotient != ZERO else quotient
 
 
 def _ratio(args: tuple[Expr, ...], d: list[Expr]) -> Expr:
     a, b = args
     less = times(call("over", call("over", a, b), b), d[1])
     own = ZERO if d[0] == ZERO else call("over", d[0], b)
-    return plus(own, times(Num(-1.0), less))
+    return plus(own, ZERO if less == ZERO else negative(less))
 
 
 Rule = Callable[[tuple[Expr, ...], list[Expr]], Expr]
@@ -94,9 +135,11 @@ RULES: dict[str, Rule] = {
     "exp": lambda u, d: times(exp(u[0]), d[0]),
     "sqrt": lambda u, d: call("over", d[0], 2.0 * sqrt(u[0])),
     "tanh": lambda u, d: times(1.0 - call("tanh", u[0]) ** 2.0, d[0]),
-    "cos": lambda u, d: times(Num(-1.0) * call("sin", u[0]), d[0]),
+    "cos": lambda u, d: times(negative(call("sin", u[0])), d[0]),
     "sin": lambda u, d: times(call("cos", u[0]), d[0]),
-    "erfc": lambda u, d: times(Num(-2.0 / math.sqrt(math.pi)) * exp(Num(-1.0) * u[0] ** 2.0), d[0]),
+    "erfc": lambda u, d: times(
+        negative(2.0 / sqrt(Num(math.pi, "pi")) * exp(negative(_sign(u[0])[1] ** 2.0))), d[0]
+    ),
     # max(0, x) is the only one that is used
     "max": lambda u, d: times(call("step", u[1]), d[1]),
     "ratio": _ratio,

@@ -35,6 +35,7 @@ from blockcalc.trace import Step, Trace
 
 DETAILS = ("tables", "normal", "cells")
 MOST_LINES = 8
+ROWS = ((), ("token",), ("query",), ("head",), ("kv_head",), ("batch",), ("one",))
 
 
 @dataclass(frozen=True)
@@ -158,10 +159,22 @@ class Explainer:
         """Let a result know its round-off."""
         inputs = [self.trace.arrays[r.name] for r in eq.inputs]
         with np.errstate(all="ignore"):
-            shown.magnitude = eq.op.magnitude(inputs)
+            shown.magnitude = eq.op.magnitude([self.sized(ref) for ref in eq.inputs])
         shown.certain = lambda at: is_certain(eq, inputs, at)
         if shown.magnitude is None and isinstance(eq.op, Elementwise):
             shown.inherited = lambda at: self.inherited(eq, at)
+
+    def sized(self, ref: Ref) -> Array:
+        """Give the numbers of a matrix, where one is round-off the size that it is round-off of."""
+        value = self.trace.arrays[ref.name]
+        eq = self.made.get(ref.name)
+        if eq is None:
+            return value
+        magnitude = self.matrix(ref).magnitude
+        if magnitude is None:
+            return value
+        noise = np.abs(value) <= 8 * np.finfo(value.dtype).eps * magnitude
+        return np.where(noise & (value != 0), magnitude, value)
 
     def inherited(self, eq: Equation, at: At) -> float:
         """Give the size below which a function of numbers is round-off, for some of them are."""
@@ -335,6 +348,8 @@ class Explainer:
         if self.depth.detail == "cells" or count == total:
             return say("worked.all")
         row = step.value.shape[-1] if step.value.ndim > 1 else 1
+        if step.equation.out.axes[-2:-1] not in ROWS:
+            return say("worked.first") if count == row else say("worked.part", n=count, total=row)
         if count < row:
             return say("worked.part", n=count, total=row)
         return say("worked.row", token=self.spec.tokens[0][0])

@@ -9,19 +9,20 @@ import numpy as np
 
 from blockcalc.backward import Loss
 from blockcalc.conventions import head
-from blockcalc.decimals import power_figure
+from blockcalc.decimals import constant
 from blockcalc.document import Column, Entry, Heading, Listing, Piece, Remark
 from blockcalc.explain import Explainer
 from blockcalc.expr import Call, Name, walk
 from blockcalc.gradient import Depth as StackDepth
-from blockcalc.gradient import Difference, gradient_of, loss_text, norm_of, parameters
+from blockcalc.gradient import Difference, gradient_of, loss_text, norm_of, parameters, scale
+from blockcalc.notation import Text
 from blockcalc.ops import ACTIVATIONS, Array, Elementwise, Ref, dims
 from blockcalc.program import Section
 from blockcalc.titles import say
 from blockcalc.trace import Step
 
 NOTHING = 1e-13  # of the largest gradient: what is smaller is round-off
-INNER = ("product", "row_sum", "row_mean", "product_mean", "each", "along")
+INNER = ("product", "row_sum", "row_mean", "product_mean", "each", "along", "slope")
 
 
 class GradientExplainer(Explainer):
@@ -69,7 +70,7 @@ class GradientExplainer(Explainer):
 
     def written(self, x: float) -> str:
         """Write a number in a table."""
-        return self.text.render(power_figure(x, self.depth.digits)) if x else "0"
+        return written(x, self.depth.digits)
 
     # pieces -----------------------------------------------------------------------------
 
@@ -135,12 +136,13 @@ class GradientExplainer(Explainer):
         """List the gradient of every parameter and of x, and the norm of all."""
         inputs = [ref for ref in self.start.inputs if ref.role == "data"]
         refs = [*inputs, *parameters(self.start)]
-        top = max(float(np.abs(gradient_of(self.trace, r.name)).max()) for r in refs)
+        top = scale(self.trace)
         rows: list[tuple[Entry, ...]] = []
         squares = 0.0
         for ref in refs:
             g = gradient_of(self.trace, ref.name)
-            quiet = np.abs(g) <= NOTHING * (top or 1.0)
+            quiet = np.abs(g) <= NOTHING * top
+            g = np.where(quiet, 0.0, g)
             squares += norm_of(g) ** 2 if ref.role == "weight" else 0.0
             at = np.unravel_index(int(np.abs(g).argmax()), g.shape)
             where = "[" + ",".join(str(int(i) + 1) for i in at) + "]"
@@ -162,7 +164,7 @@ class GradientExplainer(Explainer):
         *lead, part, own = f"..{ref.name}".split(".")
         start = ".".join(x for x in lead if x)
         start = f"{start}." if start else ""
-        if own == "b_k" and quiet.all() and f"{start}attn.k_rope" not in self.trace.arrays:
+        if own in ("b_k", "b_qkv") and f"{start}attn.k_rope" not in self.trace.arrays:
             return say("why.b_k")
         if part == "ffn" and self._dead(start, own, ref, quiet):
             return say("why.dead")
@@ -199,18 +201,24 @@ class GradientExplainer(Explainer):
         return {*self.start.refs()}
 
 
+def written(x: float, digits: int) -> str:
+    """Write a number of so many digits: 0.3622, 7.237×10⁻⁷."""
+    return Text().render(constant(float(f"{x:.{digits}g}")))
+
+
 # what else is asked --------------------------------------------------------------------------
 
 
 def descent(before: float, after: float, rate: float, digits: int) -> Iterator[Piece]:
     """Say what one step of gradient descent does to the loss."""
-    from blockcalc.notation import Text
-
-    def written(x: float) -> str:
-        return Text().render(power_figure(x, max(digits, 6)))
-
     yield Heading(say("heading.descent"), prose=say("prose.descent", lr=f"{rate:g}"))
-    yield Remark(say("descent.loss", before=written(before), after=written(after)))
+    yield Remark(
+        say(
+            "descent.loss",
+            before=written(before, max(digits, 6)),
+            after=written(after, max(digits, 6)),
+        )
+    )
 
 
 def numeric(found: Sequence[Difference], agrees: float) -> Iterator[Piece]:

@@ -21,6 +21,7 @@ from blockcalc.expr import (
     Name,
     Num,
     Over,
+    walk,
 )
 
 # how tightly a form holds together: what binds less than asked for is put in brackets
@@ -192,6 +193,7 @@ def _level(expr: Expr) -> int:
 
 _TEX_GREEK = {k: f"\\{k}" for k in _GREEK} | {"eps": r"\varepsilon"}
 _TEX_SIGNS = {"*": r" \times ", "@": r"\, ", ".": r" \odot ", "+": " + ", "-": " - "}
+_WIDE = 14  # so are those of as many signs and numbers
 _LONG = 7  # a numerator of more terms is set in brackets, so that the line can break
 
 
@@ -250,7 +252,8 @@ class Latex(Alphabet):
     def _binary(self, expr: Binary) -> tuple[str, int]:
         op, left, right = expr.op, expr.left, expr.right
         if op == "/":
-            if isinstance(left, Fold) and len(left.terms) > _LONG:
+            many = isinstance(left, Fold) and len(left.terms) > _LONG
+            if many or len(list(walk(left))) > _WIDE:
                 return f"({self._at(left, 0)}) / {self._at(right, ATOM, False)}", PRODUCT
             return rf"\frac{{{self._at(left, 0)}}}{{{self._at(right, 0)}}}", ATOM
         if op == "*" and left == Num(-1.0):

@@ -18,6 +18,7 @@ from blockcalc.derivative import ONE, ZERO, derivative, needed, times
 from blockcalc.expr import (
     At,
     Binary,
+    Call,
     Cell,
     Expr,
     Fold,
@@ -207,6 +208,9 @@ class Elementwise(Op):
         slope = derivative(self.body, i)
         if slope == ZERO:
             return None
+        if self.label and not isinstance(slope, Num) and slope != call("step", Slot(0)):
+            steep = Elementwise(slope, f"{self.label}'")
+            return [("slope", steep, (refs[0],)), ("", Elementwise(Slot(0) * Slot(1)), (g, None))]
         used = sorted({e.index for e in walk(slope) if isinstance(e, Slot)})
         moved = {k: Slot(n + 1) for n, k in enumerate(used)}
         inside = substitute(slope, lambda e: moved[e.index] if isinstance(e, Slot) else e)
@@ -234,8 +238,37 @@ class Elementwise(Op):
         if self.rowwise:
             sizes[0] = np.broadcast_to(sizes[0].max(axis=-1, keepdims=True), sizes[0].shape)
             return arrays(self.body, sizes)
-        adds = isinstance(self.body, Binary) and self.body.op in "+-"
-        return np.asarray(sizes[0] + sizes[1]) if adds and len(sizes) == 2 else None
+        body = _all_plus(self.body)
+        return None if body is None else arrays(body, sizes)
+
+
+def _all_plus(body: Expr) -> Expr | None:
+    """Write a body that adds and subtracts with plus alone; None where it does neither, or calls a function."""
+    found = False
+
+    def plain(e: Expr) -> Expr:
+        nonlocal found
+        if not any(isinstance(inner, Slot) for inner in walk(e)) or isinstance(e, Slot):
+            return e
+        match e:
+            case Binary(op="+" | "-", left=left, right=right):
+                found = True
+                return Binary("+", plain(left), plain(right))
+            case Binary(op="*" | "/", left=left, right=right):
+                return Binary(e.op, plain(left), plain(right))
+            case Call(function="over" | "ratio", args=args):
+                return Call(e.function, tuple(plain(arg) for arg in args))
+        raise _Function
+
+    try:
+        written = plain(body)
+    except _Function:
+        return None
+    return written if found else None
+
+
+class _Function(Exception):
+    """A body calls a function, so that its round-off is not that of a sum."""
 
 
 def _place(ref: Ref, axes: Axes) -> Placement:

@@ -99,6 +99,11 @@ class Program:
         targets.update(self.aliases)
         if name in targets:
             return targets[name]
+        if name.startswith("grad.") and ".from." not in name:
+            parts = {t for k, t in targets.items() if k.startswith("grad.") and ".from." not in k
+                     and k.endswith(name.removeprefix("grad"))}  # fmt: skip
+            if len(parts) == 1:
+                return parts.pop()
         own = {
             k: t
             for k, t in targets.items()

@@ -143,6 +143,7 @@ TEXTS: dict[str, str] = {
     "words.lost": "the terms cancel beyond what floating point holds",
     "words.shortened": "terms left out for length",
     "worked.all": "every cell",
+    "worked.first": "first row",
     "worked.row": "worked for {token}",
     "worked.part": "the first {n} of {total} cells of the row; --detail cells works all",
     "note.undefined.layer_norm": "Row {row} ({token}){where}: all its numbers are equal and eps is 0, so it cannot be divided; its normalized numbers are taken as 0.",

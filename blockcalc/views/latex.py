@@ -25,6 +25,7 @@ from blockcalc.document import (
     StepPiece,
 )
 from blockcalc.explain import Depth, explain
+from blockcalc.expr import Expr
 from blockcalc.notation import Latex, Text, clean
 from blockcalc.spec import Spec
 from blockcalc.titles import say
@@ -32,6 +33,7 @@ from blockcalc.trace import Trace
 from blockcalc.views.layout import column_blocks, gap_sentences, shape_text
 
 PAGE = 76  # digits that fit beside each other on a line
+LONG_FORMULA = 70  # signs that fit on a line
 MOST_ROWS = 36  # rows of one array that fit on a page
 TOKEN_AXES = ("token", "query", "key")
 LONG_WORD = 24  # a longer word without a space may be broken anywhere
@@ -189,12 +191,10 @@ class _Writer:
     def _(self, piece: StepPiece) -> Iterator[str]:
         name = rf"\quad{{\normalfont\small\texttt{{{escape(piece.name)}}}}}"
         yield rf"\blockroom{{9}}\subsection*{{{piece.number}\quad {escape(piece.title)}{name}}}"
-        render = self.alphabet.render
         if piece.operands:
-            yield rf"\[ {render(piece.left)} = {render(piece.formula)} \]"
+            yield self.displayed(piece.left, piece.formula)
             if piece.definition:
-                left, right = piece.definition
-                yield rf"\[ {render(left)} = {render(right)} \]"
+                yield self.displayed(*piece.definition)
             takes = ", ".join(self.operand(o) for o in piece.operands)
             yield rf"{{\small\raggedright {escape(say('words.takes'))} {takes}\par}}"
         if piece.worked:
@@ -257,6 +257,13 @@ class _Writer:
             text = rf"\texttt{{{escape(entry)}}}" if name else escape(entry)
             return text + (" &" if kind == "bar" else "")
         return f"${self.alphabet.render(entry)}$"
+
+    def displayed(self, left: Expr, right: Expr) -> str:
+        """Set a formula by itself; a long one so that it can break."""
+        text = f"{self.alphabet.render(left)} = {self.alphabet.render(right)}"
+        if len(self.measure.render(right)) < LONG_FORMULA:
+            return rf"\[ {text} \]"
+        return rf"{{\raggedright\hangindent=3em ${text}$\par}}"
 
     def operand(self, operand: Operand) -> str:
         """Name a matrix: symbol, name, axes and shape."""
@@ -326,9 +333,10 @@ class _Writer:
 def _rest(piece: Listing) -> int:
     """Give the room in millimetres beside the columns before the last, which is a text that wraps."""
     widths = [
-        max(cell_len(str(row[j])) for row in piece.rows) for j in range(len(piece.columns) - 1)
+        max(cell_len(column.title), *(cell_len(str(row[j])) for row in piece.rows))
+        for j, column in enumerate(piece.columns[:-1])
     ]
-    return max(35, 155 - round(1.95 * sum(widths)) - 3 * len(widths))
+    return max(25, 155 - round(1.95 * sum(widths)) - 3 * len(widths))
 
 
 def _label_width(text: str) -> int:
