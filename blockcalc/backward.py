@@ -90,11 +90,19 @@ class _Backward:
     # what has a gradient ------------------------------------------------------------------
 
     def _moving(self) -> set[str]:
-        """Find what depends on x or on a weight."""
+        """Find what depends on x or on a weight, and has the result depend on it."""
         found = {ref.name for ref in self.forward.inputs if ref.role in ("weight", "data")}
         for eq in self.forward.equations:
             if any(ref.name in found for ref in eq.inputs):
                 found.add(eq.out.name)
+        return found & self._live()
+
+    def _live(self) -> set[str]:
+        """Find what the result depends on."""
+        found = {self.forward.equations[-1].out.name}
+        for eq in reversed(self.forward.equations):
+            if eq.out.name in found:
+                found.update(ref.name for ref in eq.inputs)
         return found
 
     def _jumps(self) -> dict[int, Section]:
@@ -117,6 +125,8 @@ class _Backward:
         """Count the parts that the gradient of each name has."""
         found: dict[str, int] = {}
         for index, eq in enumerate(self.forward.equations):
+            if eq.out.name not in self.moving:
+                continue
             if index in self.jumps:
                 name = self.jumps[index].inputs[0].name
                 found[name] = found.get(name, 0) + 1
@@ -252,7 +262,7 @@ class _Backward:
         name = f"grad.{top.name if top else eq.out.name}"
         kind = top.kind if top else "residual"
         last = self.b.sections[-1]
-        if last.name == name and last.last == first:
+        if last.name == name and last.last == first and last.settings.get("of") == kind:
             first = last.first
             self.b.sections.pop()
         self._write_section(name, "grad", (eq.out,), first, of=kind)

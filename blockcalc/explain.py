@@ -24,7 +24,7 @@ from blockcalc.document import (
     StepPiece,
 )
 from blockcalc.errors import Fault, UsageError
-from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, fill, substitute, walk
+from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, evaluate, fill, substitute, walk
 from blockcalc.notation import Text
 from blockcalc.ops import Array, Elementwise, Quotient, Ref
 from blockcalc.program import Equation, Program, Section, did_you_mean, listed
@@ -216,7 +216,7 @@ class Explainer:
 
     def walk(self, first: int, last: int) -> Iterator[Piece]:
         """Say everything about some steps, under the headings of their sections."""
-        headed: str | None = None
+        headed: Section | str | None = None
         block: Section | None = None
         for step in self.trace.steps(first, last):
             if self.chosen is not None and step.equation.out.name not in self.chosen:
@@ -226,8 +226,9 @@ class Explainer:
                 yield self.block_heading(block)
             section = self.program.top_section_of(step.index)
             name = section.name if section else step.equation.out.name
-            if name != headed:
-                headed = name
+            key = section or name
+            if key != headed:
+                headed = key
                 yield self.heading(section, name)
             yield self.step(step)
 
@@ -384,6 +385,8 @@ class Explainer:
             result = shown.figure(at)
             if isinstance(tree, Cell):
                 yield Line(left, "=", None, "=", result, words=say("words.same"))
+            elif _divides_by_nothing(tree, number):
+                yield Line(left, "=", None, "=", result, words=say("words.over"))
             elif isinstance(eq.op, Quotient) and _no_answer(tree, number):
                 yield Line(left, "=", None, "=", result, words=say("words.undefined"))
             else:
@@ -401,6 +404,14 @@ def is_certain(eq: Equation, inputs: Sequence[Array], at: At) -> bool:
     tree = substitute(eq.op.cell(at, eq.inputs), leaf)
     short = all(len(e.digits) <= 13 for e in walk(tree) if isinstance(e, Figure))
     return short and exact_value(tree) not in (None, 0)
+
+
+def _divides_by_nothing(tree: Expr, number: Number) -> bool:
+    """Tell whether a gradient divides by 0, which is taken as 0."""
+    divisors = (e.args[1] for e in walk(tree) if isinstance(e, Call) and e.function == "over")
+    return any(
+        evaluate(d, lambda e: number(e) if isinstance(e, Cell) else 0.0) == 0 for d in divisors
+    )
 
 
 def _no_answer(tree: Expr, number: Number) -> bool:

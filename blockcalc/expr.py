@@ -160,6 +160,11 @@ def _over(a: Value, b: Value) -> Value:
     return np.where(nothing, 0 * b, a / np.where(nothing, 1 + 0 * b, b))
 
 
+def _chosen(where: Value, like: Value) -> Value:
+    """Write true and false as 1 and 0, in the precision of what was asked."""
+    return where.astype(like.dtype) if isinstance(like, np.ndarray) else float(where)
+
+
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "exp": np.exp,
     "sqrt": np.sqrt,
@@ -171,8 +176,8 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "ratio": _ratio,
     "over": _over,
     "mask": lambda x, allowed: np.where(np.equal(allowed, 0), -np.inf, x),
-    "step": lambda x: np.where(np.greater(x, 0), 1.0, 0.0),
-    "allowed": lambda keep: np.where(np.equal(keep, 0), 0.0, 1.0),
+    "step": lambda x: _chosen(np.greater(x, 0), x),
+    "allowed": lambda keep: _chosen(np.not_equal(keep, 0), keep),
 }
 SELECTIONS = ("mask", "step", "allowed")  # these choose, and work nothing
 

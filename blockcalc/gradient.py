@@ -13,7 +13,7 @@ from blockcalc.backward import Loss, with_gradients
 from blockcalc.block import build, run
 from blockcalc.errors import Fault, InputError, UsageError
 from blockcalc.expr import Num, Slot
-from blockcalc.ops import ACTIVATIONS, Array, Elementwise, Ref, dims
+from blockcalc.ops import ACTIVATIONS, Array, Elementwise, Quotient, Ref, dims
 from blockcalc.program import Equation, Program, Section
 from blockcalc.spec import Spec
 from blockcalc.titles import say
@@ -217,7 +217,10 @@ def _difference(
 
 
 def _moved(program: Program, values: dict[str, Array], trace: Trace) -> Array:
-    """Work a block forward with something moved; every ReLU stays on the side that it is on."""
+    """Work a block forward with something moved.
+
+    Every ReLU stays on the side that it is on, and a row that could not be divided stays 0.
+    """
     with np.errstate(all="ignore"):
         for eq in program.equations:
             inputs = [values[ref.name] for ref in eq.inputs]
@@ -225,6 +228,10 @@ def _moved(program: Program, values: dict[str, Array], trace: Trace) -> Array:
                 values[eq.out.name] = inputs[0] * (trace.arrays[eq.inputs[0].name] > 0)
             else:
                 values[eq.out.name] = eq.op.forward(inputs)
+            if isinstance(eq.op, Quotient):
+                base = [trace.arrays[ref.name] for ref in eq.inputs]
+                nothing = eq.op.aligned([base[0], base[1]])[1] == 0
+                values[eq.out.name] = np.where(nothing, 0.0, values[eq.out.name])
     return values[program.equations[-1].out.name]
 
 

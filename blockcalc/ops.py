@@ -93,7 +93,7 @@ class Op:
         None where it is 0 everywhere; no line where it is ``g`` itself. The last line gives it, those before are
         its parts; an operand of None is the line before.
         """
-        return None
+        raise TypeError(type(self).__name__)
 
     def sums_over(self, refs: Sequence[Ref]) -> tuple[str, ...]:
         """Name the axes, tokens and rows of a batch, that a gradient is summed over."""

@@ -17,7 +17,7 @@ def from_text(side: str) -> str:
     side = re.sub(
         r"([0-9.]+)×10([⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)", lambda m: f"({m[1]}*10**{m[2].translate(_RAISED)})", side
     )
-    side = re.sub(r"√([0-9.]+)", r"sqrt(\1)", side).replace("√", "sqrt")
+    side = re.sub(r"√([0-9.]+|π)", r"sqrt(\1)", side).replace("√", "sqrt")
     side = re.sub(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda m: "**" + m[1].translate(_RAISED), side)
     return side.replace("×", "*").replace("π", "pi").replace("∞", "inf").replace("^", "**")
 
@@ -91,6 +91,8 @@ def _value(node: Any, text: str) -> Any:
             return max(args)
         if node.func.id == "mask":
             return args[0] if args[1] else -math.inf
+        if node.func.id in ("step", "allowed"):
+            return Fraction(int(args[0] > 0 if node.func.id == "step" else args[0] != 0))
         return _exactly(node.func.id, args[0])
     assert isinstance(node, ast.BinOp), ast.dump(node)
     a, b = _value(node.left, text), _value(node.right, text)

@@ -137,6 +137,7 @@ TEXTS: dict[str, str] = {
     "step.residual": "Sum",
     # lines and notes
     "words.takes": "takes",
+    "words.over": "nothing can be divided by 0; its gradient is taken as 0, by convention",
     "words.undefined": "0/0 on paper; taken as 0, for all numbers of this row are equal",
     "words.nothing": "there is no key that may be looked at",
     "words.same": "not turned, as it is",
