@@ -14,6 +14,7 @@ from blockcalc.checker import Checker, is_text
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.families import FAMILIES, Config, Family, Parts
 from blockcalc.keys import TOP
+from blockcalc.ops import dims
 from blockcalc.program import listed
 from blockcalc.text import Source
 from blockcalc.titles import say
@@ -167,7 +168,7 @@ def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: in
         _check_all(checkpoint, family, layers)
     blocks = [_block(checkpoint, family, layers[i], i, target) for i in wanted]
     first = _settings(checkpoint, family, wanted[0])
-    width = _width(checkpoint, blocks[0])
+    width = _width(checkpoint, family, blocks[0])
     what = say("import.layers", n=len(wanted)) if layer is None else say("import.layer", n=layer)
     data: dict[str, Any] = {
         "title": f"{checkpoint.path.resolve().name} ({name}), {what}",
@@ -282,13 +283,14 @@ def _refs(
     return found
 
 
-def _width(checkpoint: Checkpoint, block: Mapping[str, Any]) -> int:
-    """Find d_model: the length of the first norm's gamma."""
-    name = block["norm1"].get("gamma", block["norm2"].get("beta", {})).get("key", "norm1.gamma")
-    there = checkpoint.where.get(name)
-    if there is None or len(there[1].shape) != 1:
-        raise InputError(Fault(say("weights.missing", key=name), Place(str(checkpoint.path))))
-    return there[1].shape[0]
+def _width(checkpoint: Checkpoint, family: Family, block: Mapping[str, Any]) -> int:
+    """Find d_model: what the projection to queries takes."""
+    own = block["attn"].get("w_q") or block["attn"]["w_qkv"]
+    shape = checkpoint.where[own["key"]][1].shape
+    if len(shape) != 2:
+        text = say("weights.rank", name=own["key"], shape=dims(shape), n=2)
+        raise InputError(Fault(text, Place(str(checkpoint.path))))
+    return shape[0 if family.in_out else 1]
 
 
 def as_yaml(written: Written) -> str:

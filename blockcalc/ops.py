@@ -285,6 +285,8 @@ def entrywise(formula: Expr) -> Expr:
             return Binary(".", entrywise(left), entrywise(right))
         case Binary(op=op, left=left, right=right):
             return Binary(op, entrywise(left), entrywise(right))
+        case Call(function="over" | "ratio", args=args):
+            return Call(formula.function, tuple(entrywise(arg) for arg in args))
         case _:
             return formula
 

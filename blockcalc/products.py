@@ -116,8 +116,5 @@ class Gram(Op):
         shape = refs[0].shape
         return 2 * math.prod(shape[: self.lead]) * shape[-2]
 
-    def keeps(self, refs: Sequence[Ref], wanted: Set[int]) -> set[int]:
-        return {1 - i for i in wanted}
-
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         return self.forward([np.abs(x) for x in xs])

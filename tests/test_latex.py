@@ -47,6 +47,14 @@ def typeset(source: str, where: Path) -> str:
 
 @pdflatex
 @pdftotext
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda p: p.stem)
+def test_gradients_are_set(path: Path, tmp_path: Path) -> None:
+    pages = typeset(text(cli("export", str(path), "--grad", "--latex")), tmp_path)
+    assert "All gradients" in pages
+
+
+@pdflatex
+@pdftotext
 @pytest.mark.parametrize("args", [("cost",), ("cost", "--preset", "llama-3-405b", "--lora", "4"), ("shapes",),
                                   ("shapes", "--preset", "llama-3-8b"), ("cost", "--preset", "gpt2", "--double", "tokens")],
                          ids=" ".join)  # fmt: skip
