@@ -104,6 +104,9 @@ class Program:
                      and k.endswith(name.removeprefix("grad"))}  # fmt: skip
             if len(parts) == 1:
                 return parts.pop()
+            if parts:
+                text = say("step.several", name=name, names=listed(sorted(parts)))
+                raise LookupFault(Fault(text))
         own = {
             k: t
             for k, t in targets.items()

@@ -17,9 +17,12 @@ from typing import Any
 
 import blockcalc
 from blockcalc.checker import Checker
+from blockcalc.costing import cost_pieces, shape_pieces
 from blockcalc.document import StepPiece
 from blockcalc.explain import Depth, explain
+from blockcalc.gradient import work_gradients
 from blockcalc.notation import Text
+from blockcalc.plans import of_file
 from blockcalc.reader import check
 from blockcalc.source import decode, read_text
 
@@ -106,9 +109,18 @@ def read_only(raw: bytes, name: str) -> Any:
 
 
 def whole_run(raw: bytes, name: str) -> None:
-    """Read, work and say everything; nothing that is said is a nan."""
+    """Read, work and say everything, forward, backward and counted; nothing that is said is a nan."""
     spec = read_only(raw, name)
-    trace = blockcalc.run(spec)
+    said(spec, blockcalc.run(spec))
+    said(spec, work_gradients(spec))
+    plan = of_file(spec)
+    for pieces in (cost_pieces(plan), cost_pieces(plan, "tokens"), shape_pieces(plan)):
+        for _ in pieces:
+            pass
+
+
+def said(spec: blockcalc.Spec, trace: blockcalc.Trace) -> None:
+    """Say everything of a run."""
     text = Text()
     for piece in explain(spec, trace, Depth("cells")):
         if isinstance(piece, StepPiece):
