@@ -13,6 +13,9 @@ from blockcalc.views.screen import INDENT, Part, Screen
 ROOMS = ((12, 3), (8, 3), (5, 3), (0, 3), (None, 3), (None, 2))
 
 
+WRAPPED = 24  # what a text that wraps needs at least
+
+
 class Lists(Screen):
     """A screen that prints lists; bars give way first where the width is short."""
 
@@ -26,13 +29,21 @@ class Lists(Screen):
                 max([cell_len(head), *(cell_len(row[j]) for row in cells)])
                 for j, head in enumerate(heads)
             ]
-            whole = sum(widths[j] for j in shown) + gap * (len(shown) - 1)
+            wraps = piece.columns[-1].kind == "text"
+            least = [
+                min(w, WRAPPED) if wraps and j == len(heads) - 1 else w
+                for j, w in enumerate(widths)
+            ]
+            whole = sum(least[j] for j in shown) + gap * (len(shown) - 1)
             if INDENT + whole <= self.width:
                 break
         for i, row in enumerate([heads, *cells]):
             total = i - 1 in piece.totals
             if total and i - 2 not in piece.totals:
-                self.write((("-" if self.plain else "─") * whole, "quiet"), indent=INDENT)
+                long = min(
+                    sum(widths[j] for j in shown) + gap * (len(shown) - 1), self.width - INDENT
+                )
+                self.write((("-" if self.plain else "─") * long, "quiet"), indent=INDENT)
             style = "quiet" if i == 0 else "result" if total else ""
             columns = [(row[j], piece.columns[j].kind, widths[j]) for j in shown]
             self.listed(columns, gap, style)
