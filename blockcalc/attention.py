@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from blockcalc.card import Ref
 from blockcalc.dropout import dropout
 from blockcalc.expr import Expr, Num, call, sqrt
 from blockcalc.layers import elementwise, linear, softmax
 from blockcalc.movement import Columns, Join, Repeat, Rotate, Split
-from blockcalc.ops import Elementwise, Masked, Ref
+from blockcalc.ops import Elementwise, Masked
 from blockcalc.products import MatMul
 from blockcalc.program import Builder
 from blockcalc.spec import AttentionSpec

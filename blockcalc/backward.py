@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from blockcalc.card import Gradient, Ref
 from blockcalc.expr import Expr, Num, Slot, call
-from blockcalc.ops import SQUARE, Elementwise, Gradient, Ones, Quotient, Reduce, Ref, Slope, Whole
+from blockcalc.ops import SQUARE, Elementwise, Quotient, Reduce, Slope
 from blockcalc.program import Builder, Equation, Program, Section
+from blockcalc.sums import Ones, Whole
 
 NORMS = ("layer_norm", "rms_norm")
 KINDS = ("sum", "mse", "dot")
@@ -65,6 +67,7 @@ class _Backward:
         )  # fmt: skip
         self.moving = self._moving()
         self.jumps = {} if self.chain else self._jumps()
+        self.passed = self._over()
         self.uses = self._uses()
 
     def program(self) -> Program:
@@ -75,7 +78,7 @@ class _Backward:
             index -= 1
             first = len(self.b.equations)
             eq = self.forward.equations[index]
-            if eq.out.name in self.moving and not self._passed(index) and self.whole(eq.out):
+            if eq.out.name in self.moving and index not in self.passed and self.whole(eq.out):
                 self._gather(eq.out, first)
                 first = len(self.b.equations)
             self._through(index)
@@ -116,10 +119,14 @@ class _Backward:
                     found[index] = section
         return found
 
-    def _passed(self, index: int) -> bool:
-        """Tell whether a closed form passes over an equation."""
-        section = self.forward.section_of(index)
-        return any(own is section and index < at for at, own in self.jumps.items())
+    def _over(self) -> set[int]:
+        """Find the equations that a closed form passes over."""
+        found: set[int] = set()
+        for at, section in self.jumps.items():
+            found.update(
+                i for i in range(section.first, at) if self.forward.section_of(i) is section
+            )
+        return found
 
     def _uses(self) -> dict[str, int]:
         """Count the parts that the gradient of each name has."""
@@ -130,7 +137,7 @@ class _Backward:
             if index in self.jumps:
                 name = self.jumps[index].inputs[0].name
                 found[name] = found.get(name, 0) + 1
-            elif not self._passed(index):
+            elif index not in self.passed:
                 for i in self._wanted(eq):
                     if eq.op.vjp(eq.inputs, i, eq.out) is not None:
                         found[eq.inputs[i].name] = found.get(eq.inputs[i].name, 0) + 1
@@ -171,7 +178,7 @@ class _Backward:
     def _through(self, index: int) -> None:
         """Write what an equation gives back to its operands."""
         eq = self.forward.equations[index]
-        if eq.out.name not in self.moving or self._passed(index):
+        if eq.out.name not in self.moving or index in self.passed:
             return
         g = self.whole(eq.out)
         if g is None:

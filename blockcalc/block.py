@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from blockcalc.attention import attention
+from blockcalc.card import Array, Ref, Shape
 from blockcalc.dropout import dropout
 from blockcalc.errors import Fault, InputError, UsageError
 from blockcalc.layers import feed_forward, norm, residual
-from blockcalc.ops import Array, Ref, Shape
 from blockcalc.program import Builder, Finished, Misfit, Missing, Program
 from blockcalc.spec import MOST_NUMBERS, BlockSpec, Spec
 from blockcalc.titles import say

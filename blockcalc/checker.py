@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blockcalc.card import dims
 from blockcalc.errors import Fault, InputError
-from blockcalc.ops import dims
 from blockcalc.program import did_you_mean
 from blockcalc.text import Path, Source
 from blockcalc.titles import say

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from blockcalc.card import dims
 from blockcalc.checker import Checker, is_text
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.families import FAMILIES, Config, Family, Parts
 from blockcalc.keys import TOP
-from blockcalc.ops import dims
 from blockcalc.program import listed
 from blockcalc.text import Source
 from blockcalc.titles import say

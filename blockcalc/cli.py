@@ -289,8 +289,8 @@ def weights(
     """List the tensors of a weight file."""
     from pathlib import Path
 
+    from blockcalc.card import dims
     from blockcalc.notation import clean
-    from blockcalc.ops import dims
     from blockcalc.weights import tensors
 
     found = [(clean(t.name or "(the matrix)"), dims(t.shape), t.dtype) for t in tensors(Path(file))]

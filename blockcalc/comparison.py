@@ -8,6 +8,7 @@ from itertools import zip_longest
 import numpy as np
 
 from blockcalc.align import Pair, align
+from blockcalc.card import Array, Ref, dims
 from blockcalc.conventions import conventions, dropouts, flows, rounding, sizes
 from blockcalc.decimals import column_places, figure
 from blockcalc.document import (
@@ -23,7 +24,6 @@ from blockcalc.document import (
 from blockcalc.errors import Fault, UsageError
 from blockcalc.explain import Depth, chosen_steps, labels_of
 from blockcalc.expr import Figure, Name
-from blockcalc.ops import Array, Ref, dims
 from blockcalc.program import Equation, did_you_mean
 from blockcalc.shown import Shown
 from blockcalc.spec import Spec

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from blockcalc.card import Ref
 from blockcalc.expr import Call, Expr, Name
-from blockcalc.ops import Ref
 from blockcalc.program import Program, Section
 from blockcalc.titles import say
 

@@ -12,9 +12,10 @@ from functools import cached_property
 from math import prod
 
 from blockcalc.block import program_of
+from blockcalc.card import Ref, Shape
 from blockcalc.closed import Form, Forms, times
 from blockcalc.dropout import Draw
-from blockcalc.ops import Quotient, Ref, Shape
+from blockcalc.ops import Quotient
 from blockcalc.products import MatMul
 from blockcalc.program import Equation, Program
 from blockcalc.spec import Spec

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import log2, prod
 
+from blockcalc.card import dims
 from blockcalc.closed import Form, plus, written
 from blockcalc.cost import BITS, GROUPS, WEIGHTS_ONLY, Cost, Parameter, Plan
 from blockcalc.document import Bar, Column, Entry, Head, Heading, Listing, Piece, Remark
 from blockcalc.notation import Text
-from blockcalc.ops import dims
 from blockcalc.plans import fitting, resized
 from blockcalc.program import listed
 from blockcalc.titles import say

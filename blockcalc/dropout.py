@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from blockcalc.card import Array, Axes, Op, Ref, Shape
 from blockcalc.expr import Expr, Num, call
-from blockcalc.ops import Array, Axes, Elementwise, Op, Ref, Shape
+from blockcalc.ops import Elementwise
 from blockcalc.program import Builder
 from blockcalc.titles import say
 

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 
 from blockcalc.arithmetic import Number, exact_value, work
+from blockcalc.card import Array, Ref
 from blockcalc.compose import composed_formulas
 from blockcalc.conventions import dropouts, head, rounding
 from blockcalc.decimals import exact_figure
@@ -26,7 +27,7 @@ from blockcalc.document import (
 from blockcalc.errors import Fault, UsageError
 from blockcalc.expr import At, Call, Cell, Expr, Figure, Name, evaluate, fill, substitute, walk
 from blockcalc.notation import Text
-from blockcalc.ops import Array, Elementwise, Quotient, Ref
+from blockcalc.ops import Elementwise, Quotient
 from blockcalc.program import Equation, Program, Section, did_you_mean, listed
 from blockcalc.shown import Labels, Shown
 from blockcalc.spec import Spec

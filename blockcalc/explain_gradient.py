@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from blockcalc.backward import Loss
+from blockcalc.card import Array, Ref, dims
 from blockcalc.conventions import head
 from blockcalc.decimals import constant
 from blockcalc.document import Column, Entry, Heading, Listing, Piece, Remark
@@ -16,7 +17,7 @@ from blockcalc.expr import Call, Name, walk
 from blockcalc.gradient import Depth as StackDepth
 from blockcalc.gradient import Difference, gradient_of, loss_text, norm_of, parameters, scale
 from blockcalc.notation import Text
-from blockcalc.ops import ACTIVATIONS, Array, Elementwise, Ref, dims
+from blockcalc.ops import ACTIVATIONS, Elementwise
 from blockcalc.program import Section
 from blockcalc.titles import say
 from blockcalc.trace import Step

@@ -277,6 +277,23 @@ def fill(body: Expr, operands: Sequence[Expr]) -> Expr:
     return substitute(body, lambda e: operands[e.index] if isinstance(e, Slot) else e)
 
 
+def entrywise(formula: Expr) -> Expr:
+    """Write products of two matrices entry by entry as ⊙, not as a matrix product."""
+    match formula:
+        case Binary(op="*", left=left, right=right) if not _number(left) and not _number(right):
+            return Binary(".", entrywise(left), entrywise(right))
+        case Binary(op=op, left=left, right=right):
+            return Binary(op, entrywise(left), entrywise(right))
+        case Call(function="over" | "ratio", args=args):
+            return Call(formula.function, tuple(entrywise(arg) for arg in args))
+        case _:
+            return formula
+
+
+def _number(e: Expr) -> bool:
+    return isinstance(e, Num)
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield every node, parents first, left to right."""
     yield expr

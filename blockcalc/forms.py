@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blockcalc.card import dims
 from blockcalc.checker import EXACT, Checker, kind_of, quoted
 from blockcalc.errors import InputError
-from blockcalc.ops import dims
 from blockcalc.program import did_you_mean, listed
 from blockcalc.text import Path
 from blockcalc.titles import say

@@ -11,9 +11,10 @@ import numpy as np
 
 from blockcalc.backward import Loss, with_gradients
 from blockcalc.block import build, run
+from blockcalc.card import Array, Ref, dims
 from blockcalc.errors import Fault, InputError, UsageError
 from blockcalc.expr import Num, Slot
-from blockcalc.ops import ACTIVATIONS, Array, Elementwise, Quotient, Ref, dims
+from blockcalc.ops import ACTIVATIONS, Elementwise, Quotient
 from blockcalc.program import Equation, Program, Section
 from blockcalc.spec import Spec
 from blockcalc.titles import say

@@ -8,18 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from blockcalc.card import Ref
 from blockcalc.dropout import dropout
 from blockcalc.expr import Expr, Num, exp, ratio, sqrt
-from blockcalc.ops import (
-    ACTIVATIONS,
-    SQUARE,
-    Centered,
-    Elementwise,
-    Quotient,
-    Reduce,
-    Ref,
-    Shifted,
-)
+from blockcalc.ops import ACTIVATIONS, SQUARE, Centered, Elementwise, Quotient, Reduce, Shifted
 from blockcalc.products import MatMul
 from blockcalc.program import Builder, Misfit
 from blockcalc.spec import FfnSpec, NormSpec

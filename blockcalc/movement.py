@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from blockcalc.card import Array, Axes, Gradient, Op, Ref, Shape
 from blockcalc.expr import At, Cell, Expr, Fold, Name, Num, Over, call
-from blockcalc.ops import Array, Axes, Gradient, Op, Ref, Shape
 from blockcalc.titles import say
 
 

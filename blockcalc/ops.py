@@ -5,15 +5,12 @@ Layers are built of these; a softmax that were one operation could never show it
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
-from itertools import product
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from blockcalc.card import Array, Axes, Gradient, Op, Ref, Shape
 from blockcalc.derivative import ONE, ZERO, derivative, needed, times
 from blockcalc.expr import (
     At,
@@ -28,6 +25,7 @@ from blockcalc.expr import (
     Slot,
     arrays,
     call,
+    entrywise,
     exp,
     fill,
     operations,
@@ -35,92 +33,8 @@ from blockcalc.expr import (
     substitute,
     walk,
 )
+from blockcalc.sums import Along, Total
 from blockcalc.titles import say
-
-Array = NDArray[Any]
-Axes = tuple[str, ...]
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """A matrix without its numbers: ``role`` is data, weight or computed."""
-
-    name: str
-    symbol: str
-    axes: Axes
-    shape: Shape
-    role: str
-
-
-def dims(shape: Sequence[int]) -> str:
-    """Write a shape: 3×2."""
-    return "×".join(map(str, shape)) or say("numbers.single")
-
-
-Gradient = list[tuple[str, "Op", tuple["Ref | None", ...]]]
-
-
-class Op:
-    """What every operation answers. Operands come as one sequence, ``a, b = xs``."""
-
-    blocks = False  # whether minus infinity may stand in its result: a mask
-    worked = True  # whether its cells have arithmetic: numbers only moved or drawn have none
-
-    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
-        """Give the axes and the shape of the result."""
-        raise TypeError(type(self).__name__)
-
-    def forward(self, xs: Sequence[Array]) -> Array:
-        """Compute the value."""
-        raise TypeError(type(self).__name__)
-
-    def formula(self, xs: Sequence[Expr]) -> Expr:
-        """State the operation on names."""
-        raise TypeError(type(self).__name__)
-
-    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
-        """State the entry at ``at`` of the result, in cells of the operands."""
-        raise TypeError(type(self).__name__)
-
-    def rule(self, refs: Sequence[Ref]) -> str:
-        """Say how the shape of the result comes about."""
-        return say("rule.same")
-
-    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
-        """State the gradient of operand ``i`` where ``g`` is that of the result.
-
-        None where it is 0 everywhere; no line where it is ``g`` itself. The last line gives it, those before are
-        its parts; an operand of None is the line before.
-        """
-        raise TypeError(type(self).__name__)
-
-    def sums_over(self, refs: Sequence[Ref]) -> tuple[str, ...]:
-        """Name the axes, tokens and rows of a batch, that a gradient is summed over."""
-        return ()
-
-    def per_cell(self, refs: Sequence[Ref]) -> int:
-        """Count the operations that one cell of the result takes; one multiply-add is two."""
-        return 0
-
-    def flops(self, refs: Sequence[Ref]) -> int:
-        """Count the operations that the whole result takes, from shapes alone.
-
-        What guards against round-off and against dividing by 0 is not counted.
-        """
-        return math.prod(self.result(refs)[1]) * self.per_cell(refs)
-
-    def keeps(self, refs: Sequence[Ref], wanted: Set[int]) -> set[int]:
-        """Tell which operands a backward pass needs again, for gradients of the ``wanted`` ones."""
-        return set()
-
-    def magnitude(self, xs: Sequence[Array]) -> Array | None:
-        """Give the sum of absolute terms of each cell: what its round-off is measured by.
-
-        None where the operation adds and subtracts nothing.
-        """
-        return None
-
 
 Placement = tuple[int, ...]
 
@@ -278,23 +192,6 @@ def _place(ref: Ref, axes: Axes) -> Placement:
     return tuple(axes.index(axis) for axis in ref.axes)
 
 
-def entrywise(formula: Expr) -> Expr:
-    """Write products of two matrices entry by entry as ⊙, not as a matrix product."""
-    match formula:
-        case Binary(op="*", left=left, right=right) if not _number(left) and not _number(right):
-            return Binary(".", entrywise(left), entrywise(right))
-        case Binary(op=op, left=left, right=right):
-            return Binary(op, entrywise(left), entrywise(right))
-        case Call(function="over" | "ratio", args=args):
-            return Call(formula.function, tuple(entrywise(arg) for arg in args))
-        case _:
-            return formula
-
-
-def _number(e: Expr) -> bool:
-    return isinstance(e, Num)
-
-
 @dataclass(frozen=True)
 class Centered(Elementwise):
     """Deviations from the mean of the row.
@@ -443,122 +340,6 @@ class Reduce(Op):
 
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         return None if self.kind == "max" else self.forward([np.abs(xs[0])])
-
-
-@dataclass(frozen=True)
-class Total(Op):
-    """The sum over some axes, given by their places; the others stay.
-
-    A gradient of something that served along an axis is the sum over it.
-    """
-
-    over: tuple[int, ...]
-
-    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
-        kept = [k for k in range(len(refs[0].axes)) if k not in self.over]
-        return tuple(refs[0].axes[k] for k in kept), tuple(refs[0].shape[k] for k in kept)
-
-    def forward(self, xs: Sequence[Array]) -> Array:
-        return np.asarray(xs[0].sum(axis=self.over))
-
-    def formula(self, xs: Sequence[Expr]) -> Expr:
-        return Over("sum", xs[0])
-
-    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
-        shape = refs[0].shape
-        kept = [k for k in range(len(shape)) if k not in self.over]
-        ranges = [range(n) if k in self.over else (at[kept.index(k)],) for k, n in enumerate(shape)]
-        return Fold("+", tuple(Cell(0, place) for place in product(*ranges)))
-
-    def rule(self, refs: Sequence[Ref]) -> str:
-        return say("rule.total", axes=", ".join(refs[0].axes[k] for k in self.over))
-
-    def sums_over(self, refs: Sequence[Ref]) -> tuple[str, ...]:
-        return tuple(refs[0].axes[k] for k in self.over)
-
-    def per_cell(self, refs: Sequence[Ref]) -> int:
-        return math.prod(refs[0].shape[k] for k in self.over) - 1
-
-    def magnitude(self, xs: Sequence[Array]) -> Array | None:
-        return self.forward([np.abs(xs[0])])
-
-
-@dataclass(frozen=True)
-class Whole(Op):
-    """One number: the sum, or the mean, of what is made of all entries that stand at the same place."""
-
-    each: Expr = ITSELF
-    mean: bool = False
-
-    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
-        return ("loss",), (1,)
-
-    def forward(self, xs: Sequence[Array]) -> Array:
-        total = arrays(self.each, xs).sum().reshape(1)
-        return np.asarray(total / xs[0].size if self.mean else total)
-
-    def formula(self, xs: Sequence[Expr]) -> Expr:
-        total = Over("sum", entrywise(fill(self.each, xs)))
-        return total / Name("N") if self.mean else total
-
-    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
-        places = list(np.ndindex(*refs[0].shape))
-        terms = (fill(self.each, [Cell(k, place) for k in range(len(refs))]) for place in places)
-        total = Fold("+", tuple(terms))
-        return total / len(places) if self.mean else total
-
-    def rule(self, refs: Sequence[Ref]) -> str:
-        return say("rule.whole")
-
-    def per_cell(self, refs: Sequence[Ref]) -> int:
-        n = math.prod(refs[0].shape)
-        return n - 1 + n * operations(self.each) + self.mean
-
-    def magnitude(self, xs: Sequence[Array]) -> Array | None:
-        return self.forward([np.abs(x) for x in xs])
-
-
-@dataclass(frozen=True)
-class Ones(Op):
-    """One in every place: the gradient of a sum by what it sums."""
-
-    worked = False
-
-    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
-        return refs[0].axes, refs[0].shape
-
-    def forward(self, xs: Sequence[Array]) -> Array:
-        return np.ones_like(xs[0])
-
-    def formula(self, xs: Sequence[Expr]) -> Expr:
-        return Num(1.0)
-
-    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
-        return Num(1.0)
-
-
-@dataclass(frozen=True)
-class Along(Op):
-    """The numbers of a vector, each as often as a row is long: ``[..., T] -> [..., T, n]``."""
-
-    n: int
-    axis: str
-    worked = False
-
-    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
-        return (*refs[0].axes, self.axis), (*refs[0].shape, self.n)
-
-    def forward(self, xs: Sequence[Array]) -> Array:
-        return np.repeat(xs[0][..., None], self.n, axis=-1)
-
-    def formula(self, xs: Sequence[Expr]) -> Expr:
-        return call("along", *xs)
-
-    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
-        return Cell(0, at[:-1])
-
-    def rule(self, refs: Sequence[Ref]) -> str:
-        return say("rule.along", n=self.n)
 
 
 def _activation(label: str, function: Callable[[Expr], Expr]) -> Elementwise:

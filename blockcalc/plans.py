@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from blockcalc.card import Shape
 from blockcalc.cost import Outside, Plan
 from blockcalc.errors import Fault, UsageError
-from blockcalc.ops import Shape
 from blockcalc.program import Misfit, Missing, Program
 from blockcalc.spec import AttentionSpec, BlockSpec, FfnSpec, NormSpec, RopeSpec, Spec
 from blockcalc.titles import say

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from blockcalc.card import Array, Axes, Gradient, Op, Ref, Shape
 from blockcalc.expr import At, Binary, Cell, Expr, Fold, call
-from blockcalc.ops import Array, Axes, Gradient, Op, Ref, Shape, Total
+from blockcalc.sums import Total
 from blockcalc.titles import say
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from blockcalc.card import Op, Ref, dims
 from blockcalc.errors import Fault, InputError, LookupFault
-from blockcalc.ops import Op, Ref, dims
 from blockcalc.titles import say
 
 

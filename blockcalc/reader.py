@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from blockcalc.block import build, written
+from blockcalc.card import dims
 from blockcalc.checker import Checker, is_text, kind_of
 from blockcalc.decimals import Rounding
 from blockcalc.errors import Fault, InputError, LookupFault, Place, UsageError
 from blockcalc.keys import TOP, eps
-from blockcalc.ops import dims
 from blockcalc.parts import parts
 from blockcalc.program import Misfit, Missing, Program
 from blockcalc.shapes import check_shapes

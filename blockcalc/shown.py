@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from blockcalc.card import Ref
 from blockcalc.decimals import ALL_DIGITS, column_places, figure, places_needed
 from blockcalc.document import Grid, Operand
 from blockcalc.expr import At, Figure
-from blockcalc.ops import Ref
 from blockcalc.titles import say
 
 MOST_SHOWN = 32

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from blockcalc.card import Array
 from blockcalc.decimals import Rounding
 from blockcalc.errors import Fault, InputError
-from blockcalc.ops import Array, Quotient
+from blockcalc.ops import Quotient
 from blockcalc.program import Equation, Program
 from blockcalc.titles import say
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 import blockcalc
 from blockcalc.backward import Loss, with_gradients
-from blockcalc.ops import Array
+from blockcalc.card import Array
 from blockcalc.program import Program
 from blockcalc.trace import steps
 from tests.helpers import random_data, sample_specs

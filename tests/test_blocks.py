@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import blockcalc
+from blockcalc.card import Ref
 from blockcalc.compose import composed_formulas
 from blockcalc.document import StepPiece
 from blockcalc.embedded import folder
 from blockcalc.explain import Depth, explain
 from blockcalc.movement import Columns, Join, Movement, Repeat, Split
 from blockcalc.notation import Text
-from blockcalc.ops import Ref
 from blockcalc.trace import Trace
 from blockcalc.views.report import report
 from tests.helpers import every_line, matrix

@@ -12,6 +12,7 @@ import pytest
 import blockcalc
 from blockcalc.backward import Loss, with_gradients
 from blockcalc.block import build
+from blockcalc.card import Op, Ref
 from blockcalc.checkpoints import layer_file, open_checkpoint
 from blockcalc.derivative import derivative
 from blockcalc.dropout import Draw
@@ -19,9 +20,10 @@ from blockcalc.errors import LookupFault
 from blockcalc.expr import Cell, Dots, Fold, Num, Slot, operations
 from blockcalc.families import FAMILIES
 from blockcalc.movement import Columns, Gather, Placed, Repeat
-from blockcalc.ops import SQUARE, Along, Ones, Op, Reduce, Ref, Total, Whole
+from blockcalc.ops import SQUARE, Reduce
 from blockcalc.products import Gram
 from blockcalc.reader import load
+from blockcalc.sums import Along, Ones, Total, Whole
 from tests.helpers import HERE
 
 DATA: dict[str, Any] = {

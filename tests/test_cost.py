@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import blockcalc
 from blockcalc import expr
 from blockcalc.block import build
+from blockcalc.card import Array
 from blockcalc.closed import written
 from blockcalc.cost import BITS, Cost, Plan
 from blockcalc.costing import cost_pieces, exponent, overtakes, shape_pieces
@@ -25,7 +26,7 @@ from blockcalc.document import Bar, Listing, Remark
 from blockcalc.errors import UsageError
 from blockcalc.expr import Binary, Call, Expr, Fold, Num, Slot, arrays, walk
 from blockcalc.notation import Text
-from blockcalc.ops import ACTIVATIONS, Array, Centered, Elementwise, Reduce
+from blockcalc.ops import ACTIVATIONS, Centered, Elementwise, Reduce
 from blockcalc.plans import AXES, Sizes, fitting, of_file, resized, with_axes, with_lora
 from blockcalc.presets import PRESETS
 from blockcalc.products import MatMul

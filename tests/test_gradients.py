@@ -14,13 +14,14 @@ from hypothesis import assume, given, settings
 import blockcalc
 from blockcalc import gradient
 from blockcalc.backward import Loss, with_gradients
+from blockcalc.card import Array, Op, Ref
 from blockcalc.document import Heading, Line, Listing, Remark, StepPiece
 from blockcalc.errors import InputError, UsageError
 from blockcalc.explain import Depth, explain
 from blockcalc.expr import Binary, Call, Cell, Expr, Fold, Num
 from blockcalc.gradient import differences, gradient_of, parameters, work_gradients
 from blockcalc.notation import Latex, Text
-from blockcalc.ops import ACTIVATIONS, Array, Centered, Elementwise, Op, Quotient, Ref
+from blockcalc.ops import ACTIVATIONS, Centered, Elementwise, Quotient
 from blockcalc.program import Equation
 from blockcalc.reader import load
 from blockcalc.trace import Trace

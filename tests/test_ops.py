@@ -7,9 +7,10 @@ import pytest
 
 import blockcalc
 from blockcalc.block import build
+from blockcalc.card import Op, Ref
 from blockcalc.expr import Cell, Expr, Name, evaluate
 from blockcalc.notation import Text
-from blockcalc.ops import ACTIVATIONS, SQUARE, Centered, Elementwise, Op, Quotient, Reduce, Ref
+from blockcalc.ops import ACTIVATIONS, SQUARE, Centered, Elementwise, Quotient, Reduce
 from blockcalc.program import Equation
 from tests.helpers import sample_specs
 

@@ -11,7 +11,8 @@ from hypothesis import assume, given, settings
 
 import blockcalc
 from blockcalc.block import build
-from blockcalc.ops import Elementwise, Ref
+from blockcalc.card import Ref
+from blockcalc.ops import Elementwise
 from blockcalc.program import Builder
 from blockcalc.spec import Spec
 from blockcalc.trace import steps

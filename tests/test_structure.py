@@ -16,7 +16,8 @@ ROOT = Path(blockcalc.__file__).parent
 # each room may import from its own line and from the lines above it
 FLOORS = [
     {"titles", "titles.en", "titles.en_cost", "titles.en_grad", "expr", "derivative"},
-    {"errors", "decimals", "document", "embedded", "notation"},
+    {"errors", "decimals", "document", "embedded", "notation", "card"},
+    {"sums"},
     {"ops", "output", "text", "spec", "blanks"},
     {"yaml_text", "json_text"},
     {"source", "weights"},
@@ -44,7 +45,7 @@ FLOORS = [
     {"__main__", "__init__"},
 ]
 LIBRARIES: dict[str, set[str]] = {
-    "numpy": {"expr", "decimals", "ops", "products", "movement", "dropout", "parts", "comparison", "weights", "matrices", "forms", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
+    "numpy": {"expr", "card", "sums", "decimals", "ops", "products", "movement", "dropout", "parts", "comparison", "weights", "matrices", "forms", "spec", "trace", "block", "shapes", "shown", "reader", "checker", "keys",
               "explain", "explain_gradient", "gradient", "views.data"},
     "rich": {"cli", "views.terminal", "views.screen", "views.lists", "views.latex", "views.report"},
     "typer": {"cli", "costcli", "gradcli", "line", "options"},
@@ -53,9 +54,13 @@ LIBRARIES: dict[str, set[str]] = {
 MATHEMATICS = {
     "expr",
     "derivative",
+    "card",
+    "sums",
     "ops",
+    "products",
     "movement",
     "program",
+    "backward",
     "layers",
     "attention",
     "block",

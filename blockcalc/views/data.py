@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from blockcalc.card import Array, Ref
 from blockcalc.decimals import plain_floats
 from blockcalc.document import StepPiece
 from blockcalc.explain import Depth, explain
 from blockcalc.notation import Latex, Text
-from blockcalc.ops import Array, Ref
 from blockcalc.spec import Spec
 from blockcalc.trace import Trace
 
