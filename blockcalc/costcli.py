@@ -88,8 +88,8 @@ def shapes(
     wanted = {"d_model": d_model, "d_ff": d_ff, "heads": heads, "kv_heads": kv_heads, "d_head": d_head,
               "tokens": tokens, "batch": batch, "gated": gated, "norm_kind": norm_kind, "bias": bias}  # fmt: skip
     plan = _plan(file, preset, norm, sets, wanted)
-    from blockcalc.costing import shape_pieces
     from blockcalc.views.figures import shapes_json
+    from blockcalc.walking import shape_pieces
 
     chosen = _format(latex, json, output)
     _give(shape_pieces(plan), lambda: shapes_json(plan), chosen, output, force, color, no_color)

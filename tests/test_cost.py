@@ -20,11 +20,12 @@ from blockcalc.block import build
 from blockcalc.card import Array
 from blockcalc.closed import written
 from blockcalc.cost import BITS, Cost, Plan
-from blockcalc.costing import cost_pieces, exponent, overtakes, shape_pieces
+from blockcalc.costing import cost_pieces
 from blockcalc.derivative import derivative
 from blockcalc.document import Bar, Listing, Remark
 from blockcalc.errors import UsageError
 from blockcalc.expr import Binary, Call, Expr, Fold, Num, Slot, arrays, walk
+from blockcalc.growing import exponent, overtakes
 from blockcalc.notation import Text
 from blockcalc.ops import ACTIVATIONS, Centered, Elementwise, Reduce
 from blockcalc.plans import AXES, Sizes, fitting, of_file, resized, with_axes, with_lora
@@ -32,6 +33,7 @@ from blockcalc.presets import PRESETS
 from blockcalc.products import MatMul
 from blockcalc.reader import load
 from blockcalc.trace import steps
+from blockcalc.walking import shape_pieces
 from tests.helpers import SAMPLES, cli, random_data, sample_specs, text
 from tests.test_ops import EVERY
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from blockcalc.closed import Form, plus, written
 from blockcalc.cost import GROUPS, Cost, Plan
-from blockcalc.costing import doubled, grown
+from blockcalc.growing import doubled, grown
 from blockcalc.notation import Text
 from blockcalc.plans import fitting
 

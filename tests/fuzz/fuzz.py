@@ -17,7 +17,7 @@ from typing import Any
 
 import blockcalc
 from blockcalc.checker import Checker
-from blockcalc.costing import cost_pieces, shape_pieces
+from blockcalc.costing import cost_pieces
 from blockcalc.document import StepPiece
 from blockcalc.explain import Depth, explain
 from blockcalc.gradient import work_gradients
@@ -25,6 +25,7 @@ from blockcalc.notation import Text
 from blockcalc.plans import of_file
 from blockcalc.reader import check
 from blockcalc.source import decode, read_text
+from blockcalc.walking import shape_pieces
 
 HERE = Path(__file__).resolve().parent.parent
 SECONDS = 10  # what one input may take
