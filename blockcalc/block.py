@@ -147,6 +147,14 @@ def written(spec: Spec) -> Program:
     return b.program()
 
 
+def check_size(spec: Spec, program: Program) -> None:
+    """Refuse a program whose results would hold more numbers than may be."""
+    numbers = sum(math.prod(eq.out.shape) for eq in program.equations)
+    if numbers > MOST_NUMBERS:
+        text = say("run.size", numbers=numbers, most=MOST_NUMBERS)
+        raise InputError(Fault(text, spec.place("x"), say("run.size.hint")))
+
+
 def run(spec: Spec, dtype: str = "float64") -> Trace:
     """Work a block.
 
@@ -168,10 +176,7 @@ def run(spec: Spec, dtype: str = "float64") -> Trace:
     array([[-1.,  1.]])
     """
     program = build(spec)
-    numbers = sum(math.prod(eq.out.shape) for eq in program.equations)
-    if numbers > MOST_NUMBERS:
-        text = say("run.size", numbers=numbers, most=MOST_NUMBERS)
-        raise InputError(Fault(text, spec.place("x"), say("run.size.hint")))
+    check_size(spec, program)
     arrays = _cast(spec, dtype)
     watched = {s.inputs[0].name for s in program.sections if s.settings.get("form") == "plain"}
     values = dict(arrays)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from blockcalc.backward import Loss, with_gradients
-from blockcalc.block import build, run
+from blockcalc.block import build, check_size, run
 from blockcalc.card import Array, Ref, dims
 from blockcalc.errors import Fault, InputError, UsageError
 from blockcalc.expr import Num, Slot
@@ -94,6 +94,7 @@ def work_gradients(
     program = with_gradients(trace.program, loss, chain)
     if rate is not None:
         program = _with_new(program, rate)
+    check_size(spec, program)
     values = _arrays(spec, loss, trace)
     for step in steps(program, dict(values), spec.rounding):
         values[step.equation.out.name] = step.value

@@ -371,6 +371,15 @@ def test_a_repeated_block_sums_over_its_runs() -> None:
         np.testing.assert_allclose(gradient_of(shared, f"blocks.0.{key}"), both, atol=1e-13)
 
 
+def test_what_both_passes_hold_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = load(THREE)
+    blockcalc.run(spec)
+    monkeypatch.setattr("blockcalc.block.MOST_NUMBERS", 150)
+    blockcalc.run(spec)
+    with pytest.raises(InputError, match="the steps would hold"):
+        work_gradients(spec)
+
+
 def test_rounding_is_of_the_forward_pass_alone() -> None:
     spec = load(THREE, [("round.decimals", "3")])
     trace = work_gradients(spec)
