@@ -88,6 +88,9 @@ class _Backward:
                 first = len(self.b.equations)
                 self.whole(ref)
                 self._gather(ref, first)
+        for name, target in self.forward.aliases.items():
+            if target in self.done:
+                self.b.alias(self.done[target], f"grad.{name}")
         return self.b.program()
 
     # what has a gradient ------------------------------------------------------------------
@@ -157,7 +160,7 @@ class _Backward:
             b.add("loss", "L", Whole(), out)
             self._write_section("loss", "loss", (out,), first, of="sum")
             self.done[out.name] = b.add(grad, symbol, Ones(), out)
-            return self._write_section("grad.loss", "grad", (out,), first + 1, of="loss")
+            return self._write_section(grad, "grad", (out,), first + 1, of="loss")
         letter = "Y" if loss.kind == "mse" else "G"
         other = Ref(loss.matrix, letter, out.axes, out.shape, "constant")
         b.inputs[other.name] = other
@@ -168,12 +171,12 @@ class _Backward:
             self.done[out.name] = other
             return None
         difference = Elementwise.on(lambda y, t: y - t, out, other)
-        each = b.add("loss.difference", "E", difference, out, other)
+        each = b.add("loss.difference", "Err", difference, out, other)
         b.add("loss", "L", Whole(SQUARE, mean=True), each)
         self._write_section("loss", "loss", (out,), first, of="mse")
         slope = Elementwise(2.0 * Slot(0) / Num(float(prod(out.shape)), "N"))
         self.done[out.name] = b.add(grad, symbol, slope, each)
-        return self._write_section("grad.loss", "grad", (out,), first + 2, of="loss")
+        return self._write_section(grad, "grad", (out,), first + 2, of="loss")
 
     def _through(self, index: int) -> None:
         """Write what an equation gives back to its operands."""
@@ -202,7 +205,7 @@ class _Backward:
             here = [operand for operand in own if operand is not None]
             final = k == len(lines) - 1
             inner = name if final else f"{name}.{part}"
-            letter = symbol if final else {"each": "T", "along": "L", "slope": "T"}[part]
+            letter = symbol if final else {"each": "each", "along": "along", "slope": "slope"}[part]
             last = self.b.add(inner, letter, op, *here, axes=ref.axes if final else None)
         if last is None:
             assert g is not None
@@ -257,7 +260,12 @@ class _Backward:
         return [("", op, (g, mean, hat, slope, divisor))]
 
     def _inner(self, name: str, part: str, op: Elementwise | Reduce, *refs: Ref) -> Ref:
-        letters = {"product": "T", "row_sum": "t", "product_mean": "b", "row_mean": "a"}
+        letters = {
+            "product": "prod",
+            "row_sum": "sum",
+            "product_mean": "mean_prod",
+            "row_mean": "mean",
+        }
         return self.b.add(f"{name}.{part}", letters[part], op, *refs)
 
     # sections -------------------------------------------------------------------------------

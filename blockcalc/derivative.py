@@ -30,7 +30,7 @@ def derivative(body: Expr, slot: int) -> Expr:
         case Num():
             return ZERO
         case Binary(op=op, left=left, right=right):
-            return _binary(op, left, right, derivative(left, slot), derivative(right, slot))
+            return _binary(op, left, right, slot)
         case Call(function=function, args=args):
             inner = [derivative(arg, slot) for arg in args]
             if all(d == ZERO for d in inner):
@@ -45,7 +45,16 @@ def needed(body: Expr, slots: Set[int]) -> set[int]:
     return {e.index for d in found for e in walk(d) if isinstance(e, Slot)}
 
 
-def _binary(op: str, a: Expr, b: Expr, da: Expr, db: Expr) -> Expr:
+def _sigmoid(b: Expr) -> Expr | None:
+    """Give v of a divisor 1 + e^v."""
+    match b:
+        case Binary(op="+", left=Num(value=1.0), right=Call(function="exp", args=(v,))):
+            return v
+    return None
+
+
+def _binary(op: str, a: Expr, b: Expr, which: int) -> Expr:
+    da, db = derivative(a, which), derivative(b, which)
     match op:
         case "+":
             return plus(da, db)
@@ -53,6 +62,13 @@ def _binary(op: str, a: Expr, b: Expr, da: Expr, db: Expr) -> Expr:
             return plus(da, ZERO if db == ZERO else negative(db))
         case "*":
             return plus(times(da, b), times(a, db))
+        case "/" if _sigmoid(b) is not None:
+            # of 1 / (1 + e^v) one minus it is left, which stays in range where e^v does not
+            inner = _sigmoid(b)
+            assert inner is not None
+            slope = times(over(a, b), 1.0 - ONE / b)
+            turned = negative(times(slope, derivative(inner, which)))
+            return plus(over(da, b), turned if derivative(inner, which) != ZERO else ZERO)
         case "/":
             second = over(times(a, db), b**2.0)
             return plus(over(da, b), ZERO if second == ZERO else negative(second))

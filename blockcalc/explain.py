@@ -104,7 +104,8 @@ def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
             hits = {program.find(pattern)}
         elif not hits:
             given = {ref.name: ref.name for ref in program.inputs}
-            ends = [(name, t) for name, t in names.items() if fnmatchcase(name, f"*.{pattern}")]
+            end = f"grad.*.{pattern[5:]}" if pattern.startswith("grad.") else f"*.{pattern}"
+            ends = [(name, t) for name, t in names.items() if fnmatchcase(name, end)]
             hits = {t for _, t in ends} or {t for t in given if fnmatchcase(t, pattern)}
         if not hits:
             hint = did_you_mean(pattern, names) or say("step.list", names=listed(names))
@@ -150,11 +151,15 @@ class Explainer:
             if first is not None:
                 self.shown[key] = replace(first, ref=ref)
             else:
-                self.shown[key] = Shown(ref, value, self.digits, whole)
+                self.shown[key] = Shown(ref, value, self.digits_of(ref), whole)
                 if eq := self.made.get(ref.name):
                     self.measure(eq, self.shown[key])
                 self.first_shown[ref.name] = self.shown[key]
         return self.shown[key]
+
+    def digits_of(self, ref: Ref) -> int:
+        """Give the significant digits that a matrix is shown with."""
+        return self.digits
 
     def measure(self, eq: Equation, shown: Shown) -> None:
         """Let a result know its round-off."""
@@ -389,7 +394,9 @@ class Explainer:
             elif _divides_by_nothing(tree, number):
                 yield Line(left, "=", None, "=", result, words=say("words.over"))
             elif isinstance(eq.op, Quotient) and _no_answer(tree, number):
-                yield Line(left, "=", None, "=", result, words=say("words.undefined"))
+                own = self.program.section_of(step.index)
+                key = ".softmax" if own is not None and own.kind == "softmax" else ""
+                yield Line(left, "=", None, "=", result, words=say(f"words.undefined{key}"))
             else:
                 line = work(left, tree, number, show, result, self.depth.whole)
                 lost = "words.nothing" if result.digits == "-inf" else "words.lost"

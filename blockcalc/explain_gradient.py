@@ -17,8 +17,8 @@ from blockcalc.expr import Call, Name, walk
 from blockcalc.gradient import Depth as StackDepth
 from blockcalc.gradient import Difference, gradient_of, loss_text, norm_of, parameters, scale
 from blockcalc.notation import Text
-from blockcalc.ops import ACTIVATIONS, Elementwise
-from blockcalc.program import Section
+from blockcalc.ops import ACTIVATIONS, Elementwise, Quotient
+from blockcalc.program import Equation, Section
 from blockcalc.titles import say
 from blockcalc.trace import Step
 
@@ -49,6 +49,7 @@ class GradientExplainer(Explainer):
             prose = say("prose.forward") if self.depth.prose else None
             yield Heading(say("heading.forward"), prose=prose)
             yield self.brief()
+            yield self.given([eq.out for eq in self.start.equations])
         yield from self.walk(len(self.start.equations), len(self.program.equations))
         yield Heading(say("heading.table"), prose=say("prose.table") if self.depth.prose else None)
         yield self.table()
@@ -63,7 +64,12 @@ class GradientExplainer(Explainer):
         names = {eq.out.name.rpartition(".")[2] for eq in self.program.equations}
         closed = bool(names & {"row_sum", "product_mean"})
         parts = [say("gradients.closed" if closed else "gradients.chain")] if self._inside() else []
+        parts += [say("gradients.rounded")] if self.trace.rounding else []
         return (*parts, say("gradients.names"))
+
+    def digits_of(self, ref: Ref) -> int:
+        forward = ref.name in self.names or not self.trace.rounding
+        return self.digits if forward else self.depth.digits
 
     def _inside(self) -> bool:
         kinds = {s.kind for s in self.start.sections}
@@ -121,6 +127,8 @@ class GradientExplainer(Explainer):
             return
         if over := eq.op.sums_over(eq.inputs):
             yield say("note.sums", axes=" and ".join(dict.fromkeys(over)))
+        if unseen := self.unseen(eq):
+            yield say("note.unseen", rows=", ".join(unseen))
         if isinstance(eq.op, Elementwise):
             slots = {
                 e.args[0] for e in walk(eq.op.body) if isinstance(e, Call) and e.function == "step"
@@ -130,6 +138,15 @@ class GradientExplainer(Explainer):
                 n = int((taken == 0).sum())
                 if n:
                     yield say("note.step_at_zero", n=n, total=taken.size)
+
+    def unseen(self, eq: Equation) -> list[str]:
+        """Name the rows of a softmax's gradient that see nothing."""
+        outs = {s.out.name for s in self.start.sections if s.kind == "softmax"}
+        first = eq.inputs[0].name if eq.inputs else ""
+        if first not in outs or len(eq.inputs) != 3:
+            return []
+        nothing = np.asarray((self.trace.arrays[first] == 0).all(axis=-1))
+        return [str(int(i) + 1) for i in np.unique(np.argwhere(nothing)[:, -1])]
 
     # the table --------------------------------------------------------------------------
 
@@ -167,34 +184,51 @@ class GradientExplainer(Explainer):
         start = f"{start}." if start else ""
         if own in ("b_k", "b_qkv") and f"{start}attn.k_rope" not in self.trace.arrays:
             return say("why.b_k")
-        if part == "ffn" and self._dead(start, own, ref, quiet):
-            return say("why.dead")
         if quiet.all() and self._two():
             return say("why.two")
-        if ref.role == "data" and quiet.ndim == 2 and self._unseen(quiet):
-            return say("why.masked")
-        return ""
+        if quiet.all() and self._constant():
+            return say("why.constant")
+        dead = self._dead(start, ref, quiet) if part == "ffn" else None
+        if dead is not None and dead.any():
+            some = {"n": int(dead.sum()), "all": int(quiet.sum())}
+            reason = say("why.dead")
+            return reason if dead.sum() == quiet.sum() else say("why.some", reason=reason, **some)
+        return say("why.masked") if ref.role == "data" and self._unseen(start, quiet) else ""
 
-    def _dead(self, start: str, own: str, ref: Ref, quiet: Array) -> bool:
-        """Tell whether every 0 belongs to a hidden unit that ReLU silences for all tokens."""
+    def _constant(self) -> bool:
+        """Tell whether the loss is the sum of rows that a norm has just brought to the same sum."""
+        kinds = {s.settings["of"] for s in self.program.sections if s.name == "loss"}
+        last = self.start.sections[-1] if self.start.sections else None
+        norm = (
+            last is not None
+            and last.kind == "layer_norm"
+            and last.last == len(self.start.equations)
+        )
+        return kinds == {"sum"} and norm and isinstance(self.start.equations[-1].op, Quotient)
+
+    def _dead(self, start: str, ref: Ref, quiet: Array) -> Array | None:
+        """Find the zeros that belong to a hidden unit which ReLU silences for all tokens."""
         relu = any(eq.op == ACTIVATIONS["relu"] for eq in self.start.equations)
         pre = self.trace.arrays.get(f"{start}ffn.pre", self.trace.arrays.get(f"{start}ffn.gate"))
-        if not relu or pre is None:
-            return False
-        silent = np.asarray((pre <= 0).all(axis=tuple(range(pre.ndim - 1))))
         axes = [axis for axis, name in enumerate(ref.axes) if name == "d_ff"]
-        if not axes or not silent.any():
-            return False
+        if not relu or pre is None or not axes:
+            return None
+        silent = np.asarray((pre <= 0).all(axis=tuple(range(pre.ndim - 1))))
         shape = [1] * quiet.ndim
         shape[axes[0]] = len(silent)
-        return bool((quiet <= silent.reshape(shape)).all())
+        return np.asarray(quiet & silent.reshape(shape))
 
     def _two(self) -> bool:
         return any(s.kind == "layer_norm" and s.settings["width"] == 2 for s in self.start.sections)
 
-    def _unseen(self, quiet: Array) -> bool:
+    def _unseen(self, start: str, quiet: Array) -> bool:
+        """Tell whether every row of zeros is of a token that no query looks at."""
+        weights = self.trace.arrays.get(f"{start}attn.weights")
         rows = np.asarray(quiet.all(axis=-1))
-        return bool(rows.any() and (quiet == rows[:, None]).all())
+        if weights is None or not rows.any() or rows.ndim != 1:
+            return False
+        seen = (weights != 0).any(axis=tuple(range(weights.ndim - 1)))
+        return bool(not (rows & seen).any() and (quiet == rows[:, None]).all())
 
     @property
     def names(self) -> set[str]:
@@ -250,10 +284,10 @@ def numeric(found: Sequence[Difference], agrees: float) -> Iterator[Piece]:
         yield Remark(say("numeric.differs", name=f"grad.{worst.name}"))
 
 
-def stacks(found: Sequence[StackDepth], counts: Sequence[int]) -> Iterator[Piece]:
+def stacks(found: Sequence[StackDepth], counts: Sequence[int], loss: str) -> Iterator[Piece]:
     """Set stacks of several depths side by side, block by block."""
     text = ", ".join(map(str, counts))
-    yield Heading(say("heading.depths", depths=text), prose=say("prose.depths"))
+    yield Heading(say("heading.depths", depths=text), prose=say("prose.depths", loss=loss))
     rows = []
     for d in found:
         shares = ["" if share is None else f"{share:.3g}" for share in d.shares]

@@ -89,9 +89,13 @@ def grad(
     if depths is not None:
         from blockcalc.explain_gradient import stacks
 
+        asked = {"--numeric": numeric, "--lr": lr, "--chain": chain, "--steps": steps}
+        if spare := [option for option, value in asked.items() if value]:
+            raise UsageError(Fault(say("depths.alone", options=", ".join(spare))))
         counts = gradient.parse_depths(depths)
         found = list(gradient.depths(spec, counts, kind))
-        screen.print(stacks(found, counts))
+        chosen = gradient.loss_text(spec, gradient.choose_loss(spec, kind))
+        screen.print(stacks(found, counts, chosen))
         return
     rate = None if lr is None else gradient.parse_rate(lr)
     if numeric and spec.rounding:

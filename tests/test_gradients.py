@@ -685,3 +685,97 @@ def test_remarks_are_of_numbers() -> None:
     trace.arrays["grad.attn.w_v"][0, 0] += 1
     pieces = list(numeric(differences(spec, None, trace), 1e-6))
     assert any(isinstance(p, Remark) and "grad.attn.w_v disagrees" in p.text for p in pieces)
+
+
+# what an attack found -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_slopes_stay_in_range(name: str) -> None:
+    from blockcalc.derivative import derivative
+    from blockcalc.expr import arrays
+
+    xs = np.array([-1e3, -705.0, -30.0, 30.0, 1e3])
+    slopes = np.broadcast_to(arrays(derivative(ACTIVATIONS[name].body, 0), [xs]), xs.shape)
+    assert np.isfinite(slopes).all()
+    flat = {"tanh": 0, "sigmoid": 0}.get(name, 1)
+    assert slopes[-1] == pytest.approx(flat, abs=1e-12)
+    assert slopes[0] == pytest.approx(1 if name == "identity" else 0, abs=1e-12)
+
+
+def test_numeric_moves_as_little_as_it_must() -> None:
+    even = {
+        "x": [[1, 1, 1], [1, 2, 4]],
+        "attn": {"out": [[1, 1, 1], [0, 0, 1]]},
+        "loss": {"with": [[1, 2, 3], [3, 1, 2]]},
+    }
+    for norm in ({"eps": 1e-3, "eps_place": "outside"}, {"eps": 1e-8}, {"eps": 0}):
+        spec = load({**even, "norm": norm})
+        assert all(d.relative <= 1e-6 for d in differences(spec, None, work_gradients(spec))), norm
+    small = {
+        "x": [[1e-160, 2e-160]],
+        "attn": {"out": [[1e-160, 1e-160]]},
+        "stop": "residual1",
+        "loss": {"kind": "sum"},
+    }
+    spec = load(small)
+    assert all(d.relative <= 1e-6 for d in differences(spec, None, work_gradients(spec)))
+
+
+def test_reasons_are_true() -> None:
+    spec = load(THREE)
+    rows = _table(spec, work_gradients(spec, "sum"))
+    assert rows["grad.x"][5] == "the sum of a normalized row is always 0"
+    some = _table(spec, work_gradients(spec))["grad.ffn.w_1"]
+    assert some[4:] == ("4/9", "ReLU gives 0 there for every token (3 of 4)")
+    eye = {"eye": 3}
+    data = {"x": [[1, 0, 2], [0, 1, 4]], "attn": {"w_q": eye, "w_k": eye, "w_v": eye, "padding": ["keep", "pad"]},
+            "stop": "attn.z", "loss": {"kind": "sum"}}  # fmt: skip
+    trace = work_gradients(load(data))
+    assert np.abs(trace["grad.attn.v"][1]).max() == 0
+
+
+def test_a_query_that_sees_nothing_is_told_of_backward_too() -> None:
+    eye = {"eye": 3}
+    data = {"x": [[1, 0, 2], [0, 1, 4]], "attn": {"w_q": eye, "w_k": eye, "w_v": eye, "mask": {"keep": [[0, 0], [1, 1]]}},
+            "loss": {"with": [[1, 2, 3], [3, 1, 2]]}}  # fmt: skip
+    spec = load(data)
+    steps = {p.name: p for p in _steps(spec, work_gradients(spec))}
+    assert (
+        "A query that sees no key passes no gradient on: row 1." in steps["grad.attn.masked"].notes
+    )
+    forward = {p.name: p for p in _steps(spec, work_gradients(spec), detail="cells")}[
+        "attn.weights"
+    ]
+    assert forward.lines[0].words == "0/0 on paper; taken as 0, for this query may see no key"
+
+
+def test_names_of_gradients() -> None:
+    stack = load(next(str(p) for p in SAMPLES if p.stem == "stack"))
+    trace = work_gradients(stack)
+    for name in (
+        "grad.out",
+        "grad.blocks.0",
+        "grad.blocks.0.attn",
+        "grad.blocks.1.norm1.normalized",
+    ):
+        assert trace[name].shape
+    chosen = [p.name for p in _steps(stack, trace, patterns=("grad.attn.*",))]
+    assert {f"grad.blocks.{i}.attn.{part}" for i in (0, 1) for part in ("scores", "w_q")} <= set(
+        chosen
+    )
+    assert not any(".ffn." in name for name in chosen)
+    rounded = load(THREE, [("round.decimals", "2")])
+    shown = [p for p in _steps(rounded, work_gradients(rounded)) if p.name == "grad.x"]
+    assert max(len(f.digits) for row in shown[0].grids[0].rows for f in row) <= 8
+
+
+@pytest.mark.parametrize("option", [("--numeric",), ("--lr", "1"), ("--chain",), ("--steps", "x")])
+def test_stacks_are_shown_alone(option: tuple[str, ...]) -> None:
+    done = cli("grad", THREE, "--depths", "1", *option)
+    assert done.returncode == 2
+    assert "--depths shows stacks alone" in done.stderr.decode()
+    assert (
+        "take stop away"
+        in cli("grad", THREE, "--depths", "1", "--set", "stop=attn.z").stderr.decode()
+    )

@@ -138,6 +138,7 @@ TEXTS: dict[str, str] = {
     # lines and notes
     "words.takes": "takes",
     "words.over": "nothing can be divided by 0; its gradient is taken as 0, by convention",
+    "words.undefined.softmax": "0/0 on paper; taken as 0, for this query may see no key",
     "words.undefined": "0/0 on paper; taken as 0, for all numbers of this row are equal",
     "words.nothing": "there is no key that may be looked at",
     "words.same": "not turned, as it is",
