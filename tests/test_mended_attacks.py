@@ -127,6 +127,7 @@ def test_a_file_without_tensors_says_so(tmp_path: Path) -> None:
 
 
 def test_odd_folders_of_models(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors", reason="safetensors is an extra")
     folder = tmp_path / "bert"
     folder.mkdir()
     (folder / "model.safetensors").write_bytes(
