@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from blockcalc.card import dims
 from blockcalc.errors import Fault, InputError
 from blockcalc.program import did_you_mean
-from blockcalc.text import Path, Source
+from blockcalc.text import Path, Source, short
 from blockcalc.titles import say
 
 MAX_FAULTS = 20
@@ -248,7 +248,7 @@ def plain_array(value: Any) -> NDArray[Any] | None:
         rows = [inner for row in rows for inner in row]
     else:
         return None
-    if not all(set(map(type, row)) <= {int, float} for row in rows):
+    if not all(_are_numbers(list(map(type, row))) for row in rows):
         return None
     pack = struct.Struct(f"{shape[-1]}d").pack  # in half the time of np.array
     try:
@@ -258,6 +258,10 @@ def plain_array(value: Any) -> NDArray[Any] | None:
     array = np.frombuffer(packed, dtype=np.float64).reshape(shape)
     beyond = not np.isfinite(array).all() or np.abs(array).max() >= EXACT
     return None if beyond else array
+
+
+def _are_numbers(types: list[type]) -> bool:
+    return types.count(float) == len(types) or set(types) <= {int, float}  # the former at once
 
 
 def is_text(text: str) -> bool:
@@ -289,11 +293,6 @@ def depth_of(value: Any) -> int:
 def count(n: int) -> str:
     """Say how many numbers."""
     return say("numbers.one") if n == 1 else say("numbers.many", n=n)
-
-
-def short(text: str) -> str:
-    """Cut a long text for a message."""
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def quoted(value: Any) -> str:

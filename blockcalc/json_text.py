@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from blockcalc.text import KEY, MAX_DEPTH, MAX_VALUES, Marks, Path, Source
+from blockcalc.text import KEY, MAX_DEPTH, MAX_VALUES, Marks, Path, Source, short
 from blockcalc.titles import say
 
 
@@ -59,18 +59,20 @@ def read_json(source: Source) -> Any:
     return data
 
 
-_SMALL = re.compile(r"[-+]?[0-9.]*[1-9][0-9.]*[eE]-[0-9]{3,}")
-
-
 def _lost(source: Source) -> None:
     """Refuse a number that float64 can only hold as 0: YAML keeps the text of such, JSON does not."""
-    for part in re.finditer(r'"(?:[^"\\]|\\.)*"|[-0-9.eE+]{6,}', source.text):
+    text = source.text
+    small = any(e in text and re.search(f"{e}-[0-9]{{3}}", text) for e in "eE")
+    if not small and "0" * 200 not in text:
+        return
+    for part in re.finditer(r'"(?:[^"\\]|\\.)*"|[-0-9.eE+]{6,}', text):
         word = part[0]
-        if _SMALL.fullmatch(word) and float(word) == 0:
-            line = source.text.count("\n", 0, part.start())
-            column = part.start() - (source.text.rfind("\n", 0, part.start()) + 1)
-            hint = say("hint.too_large")
-            raise source.fail(say("number.small", text=word), line, column, hint)
+        if word[0] != '"' and word.lower().partition("e")[0].strip("-0.") and float(word) == 0:
+            line = text.count("\n", 0, part.start())
+            column = part.start() - (text.rfind("\n", 0, part.start()) + 1)
+            raise source.fail(
+                say("number.small", text=short(word)), line, column, say("hint.too_large")
+            )
 
 
 def _hint(text: str, at: int) -> str | None:
@@ -87,11 +89,21 @@ def _extent(data: Any, text: str) -> tuple[int, int]:
     A list that begins with a number is taken for a row of numbers, as long as the text has no more
     brackets than were found so; else every entry is looked at.
     """
-    brackets = text.count("[") + text.count("{")
     deepest, found, values = _levels(data, lambda inside: isinstance(inside[0], (list, dict)))
-    if deepest <= MAX_DEPTH and found != brackets:
+    if deepest <= MAX_DEPTH and _brackets(text, found) != found:
         deepest, _, values = _levels(data, lambda inside: True)
     return deepest, values
+
+
+def _brackets(text: str, known: int) -> int:
+    """Count the brackets that open, up to one more than known: by jumps, since they are rare."""
+    found = 0
+    for bracket in "[{":
+        at = text.find(bracket)
+        while at >= 0 and found <= known:
+            found += 1
+            at = text.find(bracket, at + 1)
+    return found
 
 
 def _levels(data: Any, look: Callable[[list[Any]], bool]) -> tuple[int, int, int]:

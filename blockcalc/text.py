@@ -23,6 +23,11 @@ _ENTRY = re.compile(r"[^\[\],\s]+")
 KEY = "\0"  # before a path in the marks: the place of the key, not of the value
 
 
+def short(text: str) -> str:
+    """Cut a long text for a message."""
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
 @dataclass
 class Source:
     """A text and the plain data in it.

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from blockcalc import json_text, source, text, yaml_text
-from blockcalc.checker import Checker, is_text, kind_of, plain_array, quoted, short
+from blockcalc.checker import Checker, is_text, kind_of, plain_array, quoted
 from blockcalc.errors import InputError, Place
 from blockcalc.json_text import is_json
 from blockcalc.reader import load
 from blockcalc.source import decode, read_text
-from blockcalc.text import Source, is_index
+from blockcalc.text import Source, is_index, short
 from blockcalc.yaml_text import plain_scalar
 
 TINY_JSON = '{"x": [[1, 2]], "attn": {"out": [[0, 1]]}}'
