@@ -13,7 +13,7 @@ import typer
 from blockcalc import costcli, gradcli
 from blockcalc.errors import BlockcalcError, Fault, OurFault, UsageError, WriteError
 from blockcalc.gradcli import ChainOpt, LossOpt, RateOpt
-from blockcalc.line import Command, Group, encodable, errors_as_json, note, quiet, wrote
+from blockcalc.line import Command, Group, encodable, errors_as_json, note, quiet, send, wrote
 from blockcalc.options import (
     AllOpt,
     Color,
@@ -207,15 +207,7 @@ def export(
     else:
         spec, trace = _load(file, norm, eps, sets, rounding)
     depth = depth_of(detail, digits, no_prose, whole, steps)
-    content = chosen.export(spec, trace, depth, fragment)
-    if output in (None, "-"):
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-    from blockcalc.output import write_file
-
-    write_file(str(output), content, force)
-    wrote(output)
+    send(chosen.export(spec, trace, depth, fragment), output, force)
 
 
 @app.command(help=say("help.samples"), cls=Command)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from blockcalc.errors import Fault, UsageError
-from blockcalc.line import Command, wrote
+from blockcalc.line import Command, send
 from blockcalc.options import (
     Color,
     ColorOpt,
@@ -233,11 +232,4 @@ def _give(
         from blockcalc.views.latex import document
 
         content = document(pieces)
-    if output in (None, "-"):
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-    from blockcalc.output import write_file
-
-    write_file(str(output), content, force)
-    wrote(output)
+    send(content, output, force)

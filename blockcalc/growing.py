@@ -24,6 +24,20 @@ def overtaking(cost: Cost) -> Iterator[Piece]:
 
 def overtakes(cost: Cost) -> str:
     """Say from how many tokens on attention takes more operations than the FFN."""
+    tokens = overtaken(cost)
+    if tokens is None:
+        return say("cost.overtakes.never")
+    always = tokens == 1
+    return say("cost.overtakes.always") if always else say("cost.overtakes", n=grouped(tokens))
+
+
+def overtaken(cost: Cost) -> int | None:
+    """Give the least number of tokens at which attention takes more operations than the FFN.
+
+    Products of matrices are counted; None where there is no such number up to 2^40, or only one of the two.
+    """
+    if not (cost.flops_of("scores") and cost.flops_of("ffn")):
+        return None
     tokens = cost.forms.sizes["T"]
 
     def ahead(n: int) -> bool:
@@ -34,16 +48,16 @@ def overtakes(cost: Cost) -> str:
         )
 
     if ahead(1):
-        return say("cost.overtakes.always")
+        return 1
     low, high = 1, 2
     while not ahead(high):
         low, high = high, high * 2
         if high > MOST_TOKENS:
-            return say("cost.overtakes.never")
+            return None
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if ahead(middle) else (middle, high)
-    return say("cost.overtakes", n=grouped(high))
+    return high
 
 
 def doubled(cost: Cost, axis: str) -> list[Cost]:

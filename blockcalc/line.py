@@ -53,6 +53,18 @@ def quiet() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
+def send(content: bytes, output: str | None, force: bool) -> None:
+    """Give what was asked for to standard output, or to a file, and say so."""
+    if output in (None, "-"):
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    from blockcalc.output import write_file
+
+    write_file(str(output), content, force)
+    wrote(output)
+
+
 def wrote(path: str | None) -> None:
     """Say what has been written; a name does not steer the terminal."""
     from blockcalc.notation import clean

@@ -25,7 +25,7 @@ from blockcalc.derivative import derivative
 from blockcalc.document import Bar, Listing, Remark
 from blockcalc.errors import UsageError
 from blockcalc.expr import Binary, Call, Expr, Fold, Num, Slot, arrays, walk
-from blockcalc.growing import exponent, overtakes
+from blockcalc.growing import exponent, overtaken, overtakes
 from blockcalc.notation import Text
 from blockcalc.ops import ACTIVATIONS, Centered, Elementwise, Reduce
 from blockcalc.plans import AXES, Sizes, fitting, of_file, resized, with_axes, with_lora
@@ -418,6 +418,8 @@ def test_attention_overtakes_the_ffn_at_twice_the_width(d_model: int, heads: int
     assert f"from {2 * d_model + 1:,} tokens on" in overtakes(cost)
     small = sized(d_model=8, d_ff=1, heads=1)
     assert "from the first token on" in overtakes(small)
+    assert overtaken(small) == 1
+    assert overtaken(cost) == 2 * d_model + 1
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda p: p.stem)
@@ -533,6 +535,8 @@ def test_the_commands_write_json_and_latex(tmp_path: Path) -> None:
         "growth"
     ]
     assert growth["bytes.scores"] == [50_331_648, 201_326_592, 805_306_368]
+    at = data["operations"]["attention_overtakes_ffn"]
+    assert f"from {at:,} tokens on" in text(cli("cost", "--preset", "llama-3-8b", COLUMNS="200"))
     walk = json.loads(text(cli("shapes", "--preset", "gpt2", "--json")))
     assert walk["matrices"]["attn.scores"]["letters"] == ["B", "H", "T", "T"]
     assert walk["matrices"]["attn.scores"]["shape"] == [1, 12, 1024, 1024]

@@ -8,7 +8,7 @@ from typing import Any
 
 from blockcalc.closed import Form, plus, written
 from blockcalc.cost import GROUPS, Cost, Plan
-from blockcalc.growing import doubled, grown
+from blockcalc.growing import doubled, grown, overtaken
 from blockcalc.notation import Text
 from blockcalc.plans import fitting
 
@@ -54,7 +54,7 @@ def cost_json(plan: Plan, double: str | None = None) -> bytes:
     """Write what a plan costs as JSON.
 
     Keys: ``format``, ``version``, ``title``, ``source``, ``order``, ``layers``, ``letters``, ``dtype``, ``parameters``
-    (``by_name``, ``outside``, ``block``, ``model``), ``operations`` (``steps``, ``groups``, ``products``, ``block``), ``bytes``
+    (``by_name``, ``outside``, ``block``, ``model``), ``operations`` (``steps``, ``groups``, ``products``, ``attention_overtakes_ffn`` at so many tokens, ``block``), ``bytes``
     (``steps`` written, ``kept`` for the backward pass by name, ``scores``, ``cache``, ``training``) and ``lora``. Counts of a block are
     of all blocks that are written; ``cache`` and ``training`` are of all layers. With an axis that is doubled, ``growth`` has the counts at 1, 2 and 4 times.
     """
@@ -95,6 +95,7 @@ def cost_json(plan: Plan, double: str | None = None) -> bytes:
                 "steps": steps,
                 "groups": {group: cost.flops_of(group) for group in GROUPS},
                 "products": cost.flops_of(products=True),
+                "attention_overtakes_ffn": overtaken(cost),
                 "block": cost.flops_of(),
             },
             "bytes": {
