@@ -14,7 +14,7 @@ from blockcalc.block import build, check_size, run
 from blockcalc.card import Array, Ref, dims
 from blockcalc.errors import Fault, InputError, UsageError
 from blockcalc.expr import Num, Slot
-from blockcalc.ops import ACTIVATIONS, Elementwise, Quotient
+from blockcalc.ops import ACTIVATIONS, Elementwise, Quotient, Reduce
 from blockcalc.program import Equation, Program, Section
 from blockcalc.spec import Spec
 from blockcalc.titles import say
@@ -91,6 +91,7 @@ def work_gradients(
     """
     loss = choose_loss(spec, kind)
     trace = run(spec)
+    _refuse_inside(trace.program)
     program = with_gradients(trace.program, loss, chain)
     if rate is not None:
         program = _with_new(program, rate)
@@ -99,6 +100,15 @@ def work_gradients(
     for step in steps(program, dict(values), spec.rounding):
         values[step.equation.out.name] = step.value
     return Trace(program, values, spec.rounding)
+
+
+def _refuse_inside(program: Program) -> None:
+    """Refuse an end inside a softmax that subtracts its maximum: to hold that fast is right for the whole alone."""
+    for eq in reversed(program.equations):
+        if isinstance(eq.op, Quotient):
+            return
+        if isinstance(eq.op, Reduce) and eq.op.kind == "max":
+            raise UsageError(Fault(say("grad.inside"), hint=say("grad.inside.hint")))
 
 
 def parameters(program: Program) -> list[Ref]:

@@ -677,6 +677,15 @@ def test_what_the_command_refuses(args: tuple[str, ...], said: str) -> None:
     assert done.stdout == b""
 
 
+@pytest.mark.parametrize("stop", ["max", "shifted", "exp", "sum"])
+def test_a_stop_inside_a_shifted_softmax_is_refused(stop: str) -> None:
+    spec = load(THREE, [("attn.softmax", "shifted"), ("stop", f"attn.weights.{stop}")])
+    with pytest.raises(UsageError, match="inside a softmax"):
+        work_gradients(spec, "sum")
+    plain = load(THREE, [("attn.softmax", "plain"), ("stop", "attn.weights.exp")])
+    assert gradient_of(work_gradients(plain, "sum"), "attn.w_q").any()
+
+
 def test_remarks_are_of_numbers() -> None:
     from blockcalc.explain_gradient import numeric
 

@@ -31,6 +31,8 @@ TEXTS: dict[str, str] = {
     "numeric.differs": "{name} disagrees with its differences.",
     "numeric.round": "--numeric compares exact gradients; rounding every step leaves none",
     "numeric.large": "--numeric works the block twice for each of {n} entries; at most {most} may be",
+    "grad.inside": "no gradient is given where the block stops inside a softmax that subtracts its row maximum",
+    "grad.inside.hint": "stop at attn.weights or later, or use softmax: plain",
     "lr.finite": "--lr is a number above 0; this is '{text}'",
     "heading.depths": "Stacks of {depths} blocks",
     "prose.depths": "{loss}. The block of the file, each time with matrices of its own, stacked, in both orders. Norms are of the gradient by all parameters of a block; RMS is of what the block gives; share is how large what a layer adds is beside what it is added to, ‖F(x)‖ / ‖x‖.",
