@@ -29,6 +29,7 @@ def cost_pieces(plan: Plan, double: str | None = None) -> Iterator[Piece]:
         return
     yield Heading(say("heading.parameters"), prose=say("prose.parameters"))
     yield parameters(cost)
+    yield from _alike(cost)
     if not cost.program.blocks and cost.parameters:
         yield Remark(say("cost.parameters", form=TEXT.render(written(_sum(cost.parameters)))))
     if plan.lora:
@@ -89,7 +90,7 @@ def parameters(cost: Cost) -> Listing:
     """List what is learned: each matrix, the parts, the block, the model."""
     rows: list[tuple[Entry, ...]] = []
     totals: list[int] = []
-    own = _once(cost)
+    every = cost.parameters
     most = cost.parameters_of() or 1
 
     def add(
@@ -100,7 +101,7 @@ def parameters(cost: Cost) -> Listing:
         if total:
             totals.append(len(rows) - 1)
 
-    for p in own:
+    for p in _once(cost):
         add(p.ref.name, dims(p.ref.shape), p.form, p.count)
     for part, kind in (
         ("attn", "matrix"),
@@ -109,15 +110,18 @@ def parameters(cost: Cost) -> Listing:
         ("ffn", "bias"),
         ("", "norm"),
     ):
-        some = [p for p in own if kind == p.kind and part in ("", p.part)]
+        some = [p for p in every if kind == p.kind and part in ("", p.part)]
         if len(some) > 1:
             key = "total.norm" if kind == "norm" else f"total.{part}.{kind}"
             add(say(key), "", _sum(some), sum(p.count for p in some), True)
-    name = say("total.blocks" if len(cost.plan.spec.blocks) > 1 else "total.block")
-    add(name, "", None, cost.parameters_of(), True)
+    add(_whole(cost), "", None, cost.parameters_of(), True)
     _beside(cost, add)
     columns = ("name", "shape", "form", "count", "share")
     return listing(columns, rows, totals)
+
+
+def _whole(cost: Cost) -> str:
+    return say("total.blocks" if len(cost.plan.spec.blocks) > 1 else "total.block")
 
 
 def _beside(cost: Cost, add: object) -> None:
@@ -145,6 +149,14 @@ def _once(cost: Cost) -> list[Parameter]:
     return next(iter(blocks.values())) if alike else list(cost.parameters)
 
 
+def _alike(cost: Cost) -> Iterator[Piece]:
+    """Say that the parameters of the first block alone are listed, where it is so."""
+    if listed_once := len(_once(cost)):
+        sets = len(cost.parameters) // listed_once
+        if sets > 1:
+            yield Remark(say("cost.alike", n=grouped(sets)))
+
+
 def _sum(some: Iterable[Parameter]) -> Form:
     return plus(*(p.form for p in some))
 
@@ -168,7 +180,7 @@ def operations(cost: Cost) -> Listing:
     products = cost.flops_of(products=True)
     moved = sum(step.moved for step in cost.steps)
     for name, n, per in (
-        (say("total.block"), all_of, per_byte(all_of / moved)),
+        (_whole(cost), all_of, per_byte(all_of / moved)),
         (say("total.products"), products, ""),
     ):
         totals.append(len(rows))
@@ -269,6 +281,7 @@ def lora(cost: Cost) -> Iterator[Piece]:
             pair = f"{dims((a.shape[0], rank))} + {dims((rank, a.shape[1]))}"
             rows.append((a.name, pair, grouped(a.count), f"{100 * a.count / prod(a.shape):.3g} %"))
     yield listing(("name", "shape", "added", "of_matrix"), rows, [])
+    yield from _alike(cost)
     added = sum(a.count for a in cost.adapters) * cost.plan.layers
     names = {a.name for a in cost.adapters}
     left = [name for name in once if name not in names]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from blockcalc.card import Shape
@@ -147,16 +147,16 @@ def fitting(plan: Plan) -> Program:
 
 @dataclass(frozen=True)
 class Model:
-    """A published model: its sizes, what it has beside its blocks, and where that is published."""
+    """A published model: its sizes, what it has beside its blocks at a d_model, and where that is published."""
 
     title: str
     source: str
     sizes: Mapping[str, object]
-    outside: tuple[Outside, ...] = ()
+    outside: Callable[[int], tuple[Outside, ...]] = lambda d_model: ()
 
     def _outside(self, sizes: Sizes, changed: bool) -> Iterator[Outside]:
         """Give what stands outside; the final norm shifts as the others do, where that was changed."""
-        for own in self.outside:
+        for own in self.outside(sizes.d_model):
             norm, _, part = own.name.rpartition(".")
             if norm != "final norm" or not changed:
                 yield own

@@ -12,14 +12,16 @@ def _norm(name: str, width: int, beta: bool = True) -> tuple[Outside, ...]:
 
 
 def _bert(title: str, source: str, c: int, layers: int, heads: int) -> Model:
-    outside = (
-        Outside("token embedding", (30522, c)),
-        Outside("position embedding", (512, c)),
-        Outside("segment embedding", (2, c)),
-        *_norm("embedding norm", c),
-        Outside("pooler.w", (c, c)),
-        Outside("pooler.b", (c,)),
-    )
+    def outside(c: int) -> tuple[Outside, ...]:
+        return (
+            Outside("token embedding", (30522, c)),
+            Outside("position embedding", (512, c)),
+            Outside("segment embedding", (2, c)),
+            *_norm("embedding norm", c),
+            Outside("pooler.w", (c, c)),
+            Outside("pooler.b", (c,)),
+        )
+
     sizes = {
         "d_model": c,
         "d_ff": 4 * c,
@@ -32,12 +34,14 @@ def _bert(title: str, source: str, c: int, layers: int, heads: int) -> Model:
 
 
 def _gpt2(title: str, c: int, layers: int, heads: int) -> Model:
-    outside = (
-        Outside("token embedding", (50257, c)),
-        Outside("position embedding", (1024, c)),
-        *_norm("final norm", c),
-        Outside("language model head", (50257, c), tied=True, product=True),
-    )
+    def outside(c: int) -> tuple[Outside, ...]:
+        return (
+            Outside("token embedding", (50257, c)),
+            Outside("position embedding", (1024, c)),
+            *_norm("final norm", c),
+            Outside("language model head", (50257, c), tied=True, product=True),
+        )
+
     sizes = {"d_model": c, "d_ff": 4 * c, "heads": heads, "layers": layers, "tokens": 1024,
              "activation": "gelu_tanh", "causal": True}  # fmt: skip
     return Model(
@@ -46,12 +50,14 @@ def _gpt2(title: str, c: int, layers: int, heads: int) -> Model:
 
 
 def _opt(title: str, c: int, layers: int, heads: int) -> Model:
-    outside = (
-        Outside("token embedding", (50272, c)),
-        Outside("position embedding", (2050, c)),
-        *_norm("final norm", c),
-        Outside("language model head", (50272, c), tied=True, product=True),
-    )
+    def outside(c: int) -> tuple[Outside, ...]:
+        return (
+            Outside("token embedding", (50272, c)),
+            Outside("position embedding", (2050, c)),
+            *_norm("final norm", c),
+            Outside("language model head", (50272, c), tied=True, product=True),
+        )
+
     sizes = {"d_model": c, "d_ff": 4 * c, "heads": heads, "layers": layers, "tokens": 2048,
              "activation": "relu", "causal": True}  # fmt: skip
     return Model(title, "Zhang et al. (2022), table 1; config of facebook/opt", sizes, outside)
@@ -61,11 +67,13 @@ def _llama(
     title: str, source: str, c: int, f: int, layers: int, heads: int, few: int = 0, vocabulary: int = 32000,
     tied: bool = False, tokens: int = 2048, **more: object,
 ) -> Model:  # fmt: skip
-    outside = (
-        Outside("token embedding", (vocabulary, c)),
-        *_norm("final norm", c, beta=False),
-        Outside("language model head", (vocabulary, c), tied=tied, product=True),
-    )
+    def outside(c: int) -> tuple[Outside, ...]:
+        return (
+            Outside("token embedding", (vocabulary, c)),
+            *_norm("final norm", c, beta=False),
+            Outside("language model head", (vocabulary, c), tied=tied, product=True),
+        )
+
     sizes = {"d_model": c, "d_ff": f, "heads": heads, "kv_heads": few, "layers": layers, "tokens": tokens,
              "gated": True, "norm_kind": "rms", "activation": "silu", "bias": False, "rope": True,
              "causal": True, **more}  # fmt: skip

@@ -580,3 +580,27 @@ def test_a_file_has_its_own_sizes(tmp_path: Path) -> None:
     assert "tokens T = 9" in text(cli("cost", path, "--tokens", "9"))
     assert "pre-norm" in text(cli("cost", path, "--norm", "pre"))
     assert "pre-norm" in text(cli("shapes", "--norm", "pre"))
+
+
+def test_blocks_that_are_alike_are_listed_once_and_summed_in_all(tmp_path: Path) -> None:
+    eye = {"eye": 4}
+    block = {"attn": {"w_q": eye, "w_k": eye, "w_v": eye}, "ffn": {"w_1": eye, "w_2": eye}}
+    file = tmp_path / "a.json"
+    blocks = [block, {**block, "repeat": 2}]
+    file.write_text(json.dumps({"x": [[1, 2, 3, 4]], "norm": "pre", "blocks": blocks}))
+    out = text(cli("cost", str(file), "--lora", "1", COLUMNS="120"))
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert any(line.startswith("attention, matrices 6 C² 96 60.0 %") for line in lines)
+    assert any(line.startswith("all blocks 160 100.0 %") for line in lines)
+    assert sum("The weights of 2 blocks are of the same shapes" in line for line in lines) == 2
+    assert "blocks.1" not in out.partition("Operations")[0]
+
+
+@pytest.mark.parametrize("name", ["bert-base", "gpt2-medium", "opt-125m", "llama-7b"])
+def test_what_stands_beside_the_blocks_takes_their_width(name: str) -> None:
+    shapes = [own.shape for own in PRESETS[name].plan(d_model=96, heads=12, d_ff=64).outside]
+    first = PRESETS[name].plan().outside
+    c = first[0].shape[1]
+    assert [shape[-1] for shape in shapes] == [96] * len(shapes)
+    assert all(old.shape[-1] == c for old in first)
+    assert shapes[0] == (first[0].shape[0], 96)

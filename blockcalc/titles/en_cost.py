@@ -120,6 +120,7 @@ TEXTS: dict[str, str] = {
     "growth.bytes.cache": "KV cache",
     "growth.bytes.kept": "kept for backward",
     "cost.parameters": "Parameters of one block: {form}.",
+    "cost.alike": "The weights of {n} blocks are of the same shapes: those of the first are listed, sums are of all.",
     "cost.products": "Products of matrices in one block: {form}.",
     "cost.overtakes": "Attention takes more operations than the FFN from {n} tokens on (products of matrices: projections, scores and values against the FFN).",
     "cost.overtakes.never": "At no number of tokens does attention take more operations than the FFN.",
