@@ -12,12 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from blockcalc.block import build, run
     from blockcalc.errors import BlockcalcError
-    from blockcalc.program import Program
-    from blockcalc.reader import load
-    from blockcalc.spec import Spec
-    from blockcalc.trace import Trace
+    from blockcalc.nn.block import build
+    from blockcalc.nn.run import run
+    from blockcalc.nn.spec import Spec
+    from blockcalc.program.program import Program
+    from blockcalc.program.trace import Trace
+    from blockcalc.reading.load import load
 
 __version__ = "0.1.0"
 
@@ -25,12 +26,12 @@ __all__ = ["BlockcalcError", "Program", "Spec", "Trace", "__version__", "build",
 
 _ROOMS = {
     "BlockcalcError": "errors",
-    "Program": "program",
-    "Spec": "spec",
-    "Trace": "trace",
-    "build": "block",
-    "load": "reader",
-    "run": "block",
+    "Program": "program.program",
+    "Spec": "nn.spec",
+    "Trace": "program.trace",
+    "build": "nn.block",
+    "load": "reading.load",
+    "run": "nn.run",
 }
 
 

@@ -1,6 +1,8 @@
 """``python -m blockcalc``."""
 
-from blockcalc.cli import main
+from __future__ import annotations
+
+from blockcalc.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -12,10 +12,11 @@ import numpy as np
 from hypothesis import strategies as st
 
 import blockcalc
-from blockcalc.embedded import files
-from blockcalc.explain import Depth, explain
-from blockcalc.ops import ACTIVATIONS
-from blockcalc.spec import Spec
+from blockcalc.cli.samples import files
+from blockcalc.explain.depth import Depth
+from blockcalc.explain.steps import explain
+from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.nn.spec import Spec
 
 SAMPLES = files()
 HERE = Path(__file__).parent

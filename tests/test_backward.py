@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 
 import blockcalc
-from blockcalc.backward import Loss, with_gradients
-from blockcalc.card import Array
-from blockcalc.program import Program
-from blockcalc.trace import steps
+from blockcalc.ops.op import Array
+from blockcalc.program.backward import with_gradients
+from blockcalc.program.loss import Loss
+from blockcalc.program.program import Program
+from blockcalc.program.trace import steps
 from tests.helpers import random_data, sample_specs
 from tests.test_framework import CASES, as_data, our_name
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import blockcalc
-from blockcalc.views.report import report
+from blockcalc.views.errors import report
 from tests.helpers import HERE, cli
 
 FOLDER = HERE / "bad_inputs"

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from blockcalc.blanks import prepared
-from blockcalc.source import read_text
+from blockcalc.files.decode import read_text
+from blockcalc.files.yaml_blanks import prepared
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.card import Ref
-from blockcalc.compose import composed_formulas
-from blockcalc.document import StepPiece
-from blockcalc.embedded import folder
-from blockcalc.explain import Depth, explain
-from blockcalc.movement import Columns, Join, Movement, Repeat, Split
-from blockcalc.notation import Text
-from blockcalc.trace import Trace
-from blockcalc.views.report import report
+from blockcalc.cli.samples import folder
+from blockcalc.explain.depth import Depth
+from blockcalc.explain.document import StepPiece
+from blockcalc.explain.steps import explain
+from blockcalc.explain.summary import composed_formulas
+from blockcalc.notation.alphabets import Text
+from blockcalc.ops.movement import Columns, Join, Movement, Repeat, Split
+from blockcalc.ops.op import Ref
+from blockcalc.program.trace import Trace
+from blockcalc.views.errors import report
 from tests.helpers import every_line, matrix
 from tests.read_back import check, from_text
 from tests.test_true_lines import _printed

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.checkpoints import as_yaml, layer_file, open_checkpoint
-from blockcalc.families import FAMILIES
-from blockcalc.views.report import report
+from blockcalc.checkpoints.checkpoint import open_checkpoint
+from blockcalc.checkpoints.families import FAMILIES
+from blockcalc.checkpoints.layer_file import as_yaml, layer_file
+from blockcalc.views.errors import report
 from tests.helpers import HERE, cli, text
 
 pytest.importorskip("safetensors", reason="safetensors is an extra")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.embedded import folder
+from blockcalc.cli.samples import folder
 from tests.helpers import SAMPLES, cli, text
 
 TINY = str(folder() / "tiny.yaml")
@@ -253,8 +253,8 @@ def test_a_reader_that_goes_away_is_no_fault(extra: tuple[str, ...]) -> None:
 def test_a_fault_of_ours_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import blockcalc.block
-    from blockcalc.cli import main
+    import blockcalc.nn.block
+    from blockcalc.cli.app import main
 
     def broken(*args: object, **kwargs: object) -> None:
         raise RuntimeError("secret")

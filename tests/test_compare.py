@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.align import align, common
-from blockcalc.block import build
-from blockcalc.comparison import compare
-from blockcalc.document import Head, Overview, PairPiece, Remark
-from blockcalc.embedded import files, folder
-from blockcalc.explain import Depth
-from blockcalc.spec import Spec
+from blockcalc.cli.samples import files, folder
+from blockcalc.explain.align import align, common
+from blockcalc.explain.comparison import compare
+from blockcalc.explain.depth import Depth
+from blockcalc.explain.document import Head, Overview, PairPiece, Remark
+from blockcalc.nn.block import build
+from blockcalc.nn.spec import Spec
 from tests.helpers import cli, matrix, text
 from tests.test_stacks import block, stack
 

@@ -10,20 +10,23 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.backward import Loss, with_gradients
-from blockcalc.block import build
-from blockcalc.card import Op, Ref
-from blockcalc.checkpoints import layer_file, open_checkpoint
-from blockcalc.derivative import derivative
-from blockcalc.dropout import Draw
+from blockcalc.checkpoints.checkpoint import open_checkpoint
+from blockcalc.checkpoints.families import FAMILIES
+from blockcalc.checkpoints.layer_file import layer_file
 from blockcalc.errors import LookupFault
-from blockcalc.expr import Cell, Dots, Fold, Num, Slot, operations
-from blockcalc.families import FAMILIES
-from blockcalc.movement import Columns, Gather, Placed, Repeat
-from blockcalc.ops import SQUARE, Reduce
-from blockcalc.products import Gram
-from blockcalc.reader import load
-from blockcalc.sums import Along, Ones, Total, Whole
+from blockcalc.nn.block import build
+from blockcalc.nn.dropout import Draw
+from blockcalc.ops.broadcast import Along, Total
+from blockcalc.ops.derivative import derivative
+from blockcalc.ops.elementwise import SQUARE
+from blockcalc.ops.expr import Cell, Dots, Fold, Num, Slot, operations
+from blockcalc.ops.matmul import Gram
+from blockcalc.ops.movement import Columns, Gather, Placed, Repeat
+from blockcalc.ops.op import Op, Ref
+from blockcalc.ops.reduce import Reduce
+from blockcalc.program.backward import with_gradients
+from blockcalc.program.loss import Loss, Ones, Whole
+from blockcalc.reading.load import load
 from tests.helpers import HERE
 
 DATA: dict[str, Any] = {

@@ -15,25 +15,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockcalc
-from blockcalc import expr
-from blockcalc.block import build
-from blockcalc.card import Array
-from blockcalc.closed import written
-from blockcalc.cost import BITS, Cost, Plan
-from blockcalc.costing import cost_pieces
-from blockcalc.derivative import derivative
-from blockcalc.document import Bar, Listing, Remark
+from blockcalc.cost.closed_form import written
+from blockcalc.cost.count import Cost
+from blockcalc.cost.explain import cost_pieces
+from blockcalc.cost.growth import exponent, overtaken, overtakes
+from blockcalc.cost.plan import (
+    AXES,
+    BITS,
+    Plan,
+    Sizes,
+    fitting,
+    of_file,
+    resized,
+    with_axes,
+    with_lora,
+)
+from blockcalc.cost.presets import PRESETS
+from blockcalc.cost.shapes import shape_pieces
 from blockcalc.errors import UsageError
-from blockcalc.expr import Binary, Call, Expr, Fold, Num, Slot, arrays, walk
-from blockcalc.growing import exponent, overtaken, overtakes
-from blockcalc.notation import Text
-from blockcalc.ops import ACTIVATIONS, Centered, Elementwise, Reduce
-from blockcalc.plans import AXES, Sizes, fitting, of_file, resized, with_axes, with_lora
-from blockcalc.presets import PRESETS
-from blockcalc.products import MatMul
-from blockcalc.reader import load
-from blockcalc.trace import steps
-from blockcalc.walking import shape_pieces
+from blockcalc.explain.document import Bar, Listing, Remark
+from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.nn.block import build
+from blockcalc.notation.alphabets import Text
+from blockcalc.ops import expr
+from blockcalc.ops.derivative import derivative
+from blockcalc.ops.elementwise import Centered, Elementwise
+from blockcalc.ops.expr import Binary, Call, Expr, Fold, Num, Slot, arrays, walk
+from blockcalc.ops.matmul import MatMul
+from blockcalc.ops.op import Array
+from blockcalc.ops.reduce import Reduce
+from blockcalc.program.trace import steps
+from blockcalc.reading.load import load
 from tests.helpers import SAMPLES, cli, random_data, sample_specs, text
 from tests.test_ops import EVERY
 

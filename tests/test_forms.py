@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc import forms, weights
-from blockcalc.checker import Checker
 from blockcalc.errors import InputError, Place
-from blockcalc.forms import hollow
-from blockcalc.reader import load
-from blockcalc.schema import schema
-from blockcalc.source import read_text
-from blockcalc.text import Source
-from blockcalc.views.report import report
+from blockcalc.files import tensors as weights
+from blockcalc.files.decode import read_text
+from blockcalc.files.source import Source
+from blockcalc.reading import matrices as forms
+from blockcalc.reading.checker import Checker
+from blockcalc.reading.keys import schema
+from blockcalc.reading.load import load
+from blockcalc.reading.matrices import hollow
+from blockcalc.views.errors import report
 from tests.helpers import HERE
 
 CASES = [

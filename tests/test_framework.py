@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.notation import Text
+from blockcalc.notation.alphabets import Text
 from tests.helpers import HERE, every_line
 from tests.read_back import check, from_text
 from tests.test_true_lines import _printed

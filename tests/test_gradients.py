@@ -12,19 +12,24 @@ import pytest
 from hypothesis import assume, given, settings
 
 import blockcalc
-from blockcalc import gradient
-from blockcalc.backward import Loss, with_gradients
-from blockcalc.card import Array, Op, Ref
-from blockcalc.document import Heading, Line, Listing, Remark, StepPiece
 from blockcalc.errors import InputError, UsageError
-from blockcalc.explain import Depth, explain
-from blockcalc.expr import Binary, Call, Cell, Expr, Fold, Num
-from blockcalc.gradient import differences, gradient_of, parameters, work_gradients
-from blockcalc.notation import Latex, Text
-from blockcalc.ops import ACTIVATIONS, Centered, Elementwise, Quotient
-from blockcalc.program import Equation
-from blockcalc.reader import load
-from blockcalc.trace import Trace
+from blockcalc.explain.depth import Depth
+from blockcalc.explain.document import Heading, Line, Listing, Remark, StepPiece
+from blockcalc.explain.steps import explain
+from blockcalc.grad.differences import differences
+from blockcalc.grad.loss import loss_after
+from blockcalc.grad.run import gradient_of, parameters, work_gradients
+from blockcalc.grad.stacks import depths
+from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.notation.alphabets import Latex, Text
+from blockcalc.ops.elementwise import Centered, Elementwise, Quotient
+from blockcalc.ops.expr import Binary, Call, Cell, Expr, Fold, Num
+from blockcalc.ops.op import Array, Op, Ref
+from blockcalc.program.backward import with_gradients
+from blockcalc.program.loss import Loss
+from blockcalc.program.program import Equation
+from blockcalc.program.trace import Trace
+from blockcalc.reading.load import load
 from tests.helpers import SAMPLES, cli, random_data, sample_specs, text
 from tests.read_back import check, from_latex, from_text, plain_text
 from tests.test_ops import EVERY
@@ -74,13 +79,13 @@ def test_backward_operations_are_operations_like_others(eq: Equation) -> None:
 
 
 def _name(ref: Ref) -> Expr:
-    from blockcalc.expr import Name
+    from blockcalc.ops.expr import Name
 
     return Name(ref.symbol)
 
 
 def _work(tree: Expr, xs: list[Array]) -> float:
-    from blockcalc.expr import evaluate
+    from blockcalc.ops.expr import evaluate
 
     return float(
         evaluate(tree, lambda e: float(xs[e.operand][e.at]) if isinstance(e, Cell) else 0.0)
@@ -141,7 +146,7 @@ def _chooses(op: Op) -> bool:
 
 
 def _calls(op: Op) -> list[Expr]:
-    from blockcalc.expr import walk
+    from blockcalc.ops.expr import walk
 
     return list(walk(op.body)) if isinstance(op, Elementwise) else []
 
@@ -374,7 +379,7 @@ def test_a_repeated_block_sums_over_its_runs() -> None:
 def test_what_both_passes_hold_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = load(THREE)
     blockcalc.run(spec)
-    monkeypatch.setattr("blockcalc.block.MOST_NUMBERS", 150)
+    monkeypatch.setattr("blockcalc.nn.block.MOST_NUMBERS", 150)
     blockcalc.run(spec)
     with pytest.raises(InputError, match="the steps would hold"):
         work_gradients(spec)
@@ -407,7 +412,7 @@ def test_a_published_hidden_layer_with_its_mask() -> None:
     program = with_gradients(_plain_ffn(), Loss("dot"))
     values = {"x": x.astype(float), "ffn.w_1": w1.astype(float), "ffn.b_1": np.array([1.0, 1, 0]), "ffn.w_2": w2.astype(float),
               "ffn.b_2": np.array([1.0, 2, 1, 3]), "ffn.w_3": w3.astype(float), "loss.with": z3}  # fmt: skip
-    from blockcalc.trace import steps
+    from blockcalc.program.trace import steps
 
     for step in steps(program, values):
         values[step.equation.out.name] = step.value
@@ -426,8 +431,8 @@ def test_a_published_hidden_layer_with_its_mask() -> None:
 
 
 def _plain_ffn() -> Any:
-    from blockcalc.layers import linear
-    from blockcalc.program import Builder
+    from blockcalc.nn.layers import linear
+    from blockcalc.program.builder import Builder
 
     shapes = {
         "x": (2, 4),
@@ -460,7 +465,7 @@ def test_a_published_training_step() -> None:
     np.testing.assert_allclose(z, [0.6698, 0.3302], atol=5e-5)
     np.testing.assert_allclose(dw[0], [0.0960, 0.1875, 0.1335, -0.5350, 0.0491, 0.0690], atol=6e-5)
     # the same gradient from the product's own card
-    from blockcalc.products import MatMul
+    from blockcalc.ops.matmul import MatMul
 
     a, b = (
         Ref("z", "Z", ("token", "d"), (1, 2), "computed"),
@@ -579,14 +584,14 @@ def test_one_step_of_descent_lowers_the_loss() -> None:
     trace = work_gradients(spec, rate=0.1)
     want = spec.arrays["attn.w_v"] - 0.1 * trace["grad.attn.w_v"]
     np.testing.assert_array_equal(trace["new.attn.w_v"], want)
-    assert gradient.loss_after(spec, None, trace) < trace["loss"][0]
+    assert loss_after(spec, None, trace) < trace["loss"][0]
     after = work_gradients(load(THREE, []).with_order("post"))
     assert after["loss"] == trace["loss"]
 
 
 def test_stacks_side_by_side() -> None:
     spec = load(THREE)
-    rows = list(gradient.depths(spec, [1, 2, 4], None))
+    rows = list(depths(spec, [1, 2, 4], None))
     assert [(r.order, r.blocks, r.block) for r in rows] == [
         (order, n, i) for order in ("post", "pre") for n in (1, 2, 4) for i in range(n)
     ]
@@ -599,7 +604,7 @@ def test_stacks_side_by_side() -> None:
     assert abs((rows[0].shares[0] or 0) - share) < 1e-12
     stack = load(next(str(p) for p in SAMPLES if p.stem == "stack"))
     with pytest.raises(UsageError, match="stack already"):
-        list(gradient.depths(stack, [1], None))
+        list(depths(stack, [1], None))
 
 
 @pytest.mark.parametrize(
@@ -615,7 +620,7 @@ def test_stacks_side_by_side() -> None:
     ],
 )
 def test_a_loss_that_cannot_be(loss: Any, said: str) -> None:
-    from blockcalc.views.report import report
+    from blockcalc.views.errors import report
 
     spec = load(THREE)
     data = {"x": spec.arrays["x"], "attn": {k[5:]: v for k, v in spec.arrays.items() if k[:4] == "attn"},
@@ -687,7 +692,7 @@ def test_a_stop_inside_a_shifted_softmax_is_refused(stop: str) -> None:
 
 
 def test_remarks_are_of_numbers() -> None:
-    from blockcalc.explain_gradient import numeric
+    from blockcalc.grad.tables import numeric
 
     spec = load(THREE)
     trace = work_gradients(spec)
@@ -701,8 +706,8 @@ def test_remarks_are_of_numbers() -> None:
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_slopes_stay_in_range(name: str) -> None:
-    from blockcalc.derivative import derivative
-    from blockcalc.expr import arrays
+    from blockcalc.ops.derivative import derivative
+    from blockcalc.ops.expr import arrays
 
     xs = np.array([-1e3, -705.0, -30.0, 30.0, 1e3])
     slopes = np.broadcast_to(arrays(derivative(ACTIVATIONS[name].body, 0), [xs]), xs.shape)

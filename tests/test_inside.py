@@ -8,13 +8,20 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.compose import composed_formulas, flow
-from blockcalc.decimals import Rounding, constant, figure, power_figure
-from blockcalc.document import Closing, Grid, Head, Heading, Remark, Result, StepPiece
-from blockcalc.embedded import folder
+from blockcalc.cli.samples import folder
 from blockcalc.errors import UsageError
-from blockcalc.explain import Depth, chosen_steps, explain
-from blockcalc.expr import (
+from blockcalc.explain.depth import Depth, chosen_steps
+from blockcalc.explain.document import Closing, Grid, Head, Heading, Remark, Result, StepPiece
+from blockcalc.explain.steps import explain
+from blockcalc.explain.summary import composed_formulas, flow
+from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.nn.layers import residual
+from blockcalc.nn.spec import Spec
+from blockcalc.notation.alphabets import Latex, Text
+from blockcalc.notation.digits import constant, figure, power_figure
+from blockcalc.notation.signs import clean, plain_signs
+from blockcalc.ops.elementwise import Elementwise
+from blockcalc.ops.expr import (
     FUNCTIONS,
     Binary,
     Call,
@@ -31,11 +38,8 @@ from blockcalc.expr import (
     substitute,
     walk,
 )
-from blockcalc.layers import residual
-from blockcalc.notation import Latex, Text, clean, plain_signs
-from blockcalc.ops import ACTIVATIONS, Elementwise
-from blockcalc.program import Builder, Finished
-from blockcalc.spec import Spec
+from blockcalc.program.builder import Builder, Finished
+from blockcalc.program.rounding import Rounding
 
 TINY = blockcalc.load(folder() / "tiny.yaml")
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from blockcalc.embedded import folder
-from blockcalc.views.latex import escape
+from blockcalc.cli.samples import folder
+from blockcalc.views.latex_text import escape
 from tests.helpers import SAMPLES, cli, text
 
 TINY = str(folder() / "tiny.yaml")

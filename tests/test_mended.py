@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import blockcalc
-from blockcalc.embedded import folder
-from blockcalc.notation import Text
+from blockcalc.cli.samples import folder
+from blockcalc.notation.alphabets import Text
 from tests.helpers import cli, every_line, text
 from tests.read_back import check, from_text
 from tests.test_true_lines import _printed

@@ -16,15 +16,16 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.checkpoints import open_checkpoint
-from blockcalc.document import Closing, StepPiece
-from blockcalc.explain import Depth, explain
-from blockcalc.notation import Text
-from blockcalc.reader import load
-from blockcalc.source import read_text
-from blockcalc.trace import Trace
-from blockcalc.views.report import report
-from blockcalc.weights import tensors
+from blockcalc.checkpoints.checkpoint import open_checkpoint
+from blockcalc.explain.depth import Depth
+from blockcalc.explain.document import Closing, StepPiece
+from blockcalc.explain.steps import explain
+from blockcalc.files.decode import read_text
+from blockcalc.files.tensors import tensors
+from blockcalc.notation.alphabets import Text
+from blockcalc.program.trace import Trace
+from blockcalc.reading.load import load
+from blockcalc.views.errors import report
 from tests.helpers import HERE, cli
 
 EYE = {"eye": 2}

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.comparison import compare
-from blockcalc.document import Given, Head, PairPiece, Remark, StepPiece
-from blockcalc.explain import Depth, explain
+from blockcalc.explain.comparison import compare
+from blockcalc.explain.depth import Depth
+from blockcalc.explain.document import Given, Head, PairPiece, Remark, StepPiece
+from blockcalc.explain.steps import explain
 from blockcalc.views import choose_format
+from blockcalc.views.errors import report
 from blockcalc.views.layout import column_blocks
-from blockcalc.views.report import report
 from tests.helpers import cli, text
 
 A: dict[str, Any] = {"w_q": [[1, 0], [0, 1]], "w_k": [[1, 1], [0, 1]], "w_v": [[1, 0], [1, 1]]}

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.checkpoints import as_yaml, layer_file, open_checkpoint
+from blockcalc.checkpoints.checkpoint import open_checkpoint
+from blockcalc.checkpoints.layer_file import as_yaml, layer_file
 from blockcalc.errors import InputError
-from blockcalc.reader import load, parse_sets
-from blockcalc.source import read_text
-from blockcalc.views.report import report
-from blockcalc.weights import tensors
+from blockcalc.files.decode import read_text
+from blockcalc.files.tensors import tensors
+from blockcalc.reading.load import load
+from blockcalc.reading.overrides import parse_sets
+from blockcalc.views.errors import report
 from tests.helpers import HERE, cli
 
 X = [[1, 0], [0, 1]]
@@ -273,8 +275,8 @@ def test_what_is_written_is_a_number_to_every_reader_of_yaml(tmp_path: Path) -> 
 
 
 def test_patterns_find_names_that_are_not_written_and_given_matrices() -> None:
-    from blockcalc.block import build
-    from blockcalc.explain import chosen_steps
+    from blockcalc.explain.depth import chosen_steps
+    from blockcalc.nn.block import build
 
     data = {"x": X, "blocks": [{"attn": {"w_q": X, "w_k": X, "w_v": X, "causal": True}}] * 2}
     program = build(blockcalc.load(data))

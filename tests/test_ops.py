@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.block import build
-from blockcalc.card import Op, Ref
-from blockcalc.expr import Cell, Expr, Name, evaluate
-from blockcalc.notation import Text
-from blockcalc.ops import ACTIVATIONS, SQUARE, Centered, Elementwise, Quotient, Reduce
-from blockcalc.program import Equation
+from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.nn.block import build
+from blockcalc.notation.alphabets import Text
+from blockcalc.ops.elementwise import SQUARE, Centered, Elementwise, Quotient
+from blockcalc.ops.expr import Cell, Expr, Name, evaluate
+from blockcalc.ops.op import Op, Ref
+from blockcalc.ops.reduce import Reduce
+from blockcalc.program.program import Equation
 from tests.helpers import sample_specs
 
 
@@ -154,7 +156,7 @@ def test_equal_numbers_have_no_deviation_even_after_round_off() -> None:
 def test_a_quotient_of_nothing_is_nothing() -> None:
     a = Ref("a", "A", ("token", "key"), (2, 2), "computed")
     b = Ref("b", "B", ("token",), (2,), "computed")
-    from blockcalc.expr import ratio
+    from blockcalc.ops.expr import ratio
 
     op = Quotient.on(ratio, a, b)
     out = op.forward([np.array([[0.0, 0.0], [1.0, 3.0]]), np.array([0.0, 2.0])])

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.decimals import Rounding
-from blockcalc.embedded import folder
-from blockcalc.trace import Trace
+from blockcalc.cli.samples import folder
+from blockcalc.program.rounding import Rounding
+from blockcalc.program.trace import Trace
 
 EYE3 = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 BASE: dict[str, Any] = {

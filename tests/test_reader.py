@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.checker import MAX_FAULTS, Checker
-from blockcalc.decimals import Rounding
 from blockcalc.errors import UsageError
-from blockcalc.explain import explain
-from blockcalc.reader import parse_eps, parse_round, parse_sets, read_file
-from blockcalc.source import decode, read_text
-from blockcalc.text import MAX_BYTES, Source
-from blockcalc.views.report import report
-from blockcalc.weights import tensors
-from blockcalc.yaml_text import read_yaml
+from blockcalc.explain.steps import explain
+from blockcalc.files.decode import decode, read_text
+from blockcalc.files.source import Source
+from blockcalc.files.tensors import tensors
+from blockcalc.files.yaml_text import read_yaml
+from blockcalc.limits import MAX_BYTES
+from blockcalc.program.rounding import Rounding
+from blockcalc.reading.checker import MAX_FAULTS, Checker
+from blockcalc.reading.load import read_file
+from blockcalc.reading.overrides import parse_eps, parse_round, parse_sets
+from blockcalc.views.errors import report
 
 X = [[1, 0], [0, 1]]
 OUT = {"x": X, "attn": {"out": X}}
@@ -34,7 +36,7 @@ def refused(call: Any) -> str:
 
 def read(text: str, name: str = "a.yaml") -> str:
     """Give the refusal of a text, checked as a file would be."""
-    from blockcalc.reader import check
+    from blockcalc.reading.load import check
 
     return refused(lambda: check(Checker(read_text(text, name))))
 
@@ -182,7 +184,7 @@ def test_troubles_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_csv_beyond_the_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.csv").write_text("1,2\n")
-    monkeypatch.setattr("blockcalc.weights.MAX_CSV", 2)
+    monkeypatch.setattr("blockcalc.files.tensors.MAX_CSV", 2)
     assert "npz or safetensors" in refused(lambda: tensors(tmp_path / "a.csv"))
 
 
@@ -202,15 +204,15 @@ def test_corners_of_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda: read_yaml(Source("a", "x: " + text))
     )
     assert read_yaml(Source("a", "title: \x85a\u2028b\n")) == {"title": "a b"}
-    monkeypatch.setattr("blockcalc.yaml_text.MAX_VALUES", 5)
+    monkeypatch.setattr("blockcalc.files.yaml_text.MAX_VALUES", 5)
     assert "1:14: more than 5 values" in refused(
         lambda: read_yaml(Source("a", "[1, 2, 3, a, b, c]"))
     )
-    monkeypatch.setattr("blockcalc.yaml_text.MAX_NODES", 4)
+    monkeypatch.setattr("blockcalc.files.yaml_text.MAX_NODES", 4)
     said = refused(lambda: read_yaml(Source("a", "[[1, 2, 3], a, b, c, d]")))
     assert "more than 4 entries" in said
     assert "npz or safetensors" in said
-    monkeypatch.setattr("blockcalc.yaml_text.MAX_VALUES", 100)
+    monkeypatch.setattr("blockcalc.files.yaml_text.MAX_VALUES", 100)
     assert "more than 4 entries" in refused(lambda: read_yaml(Source("a", "x: [[1], [2], [3]]")))
     monkeypatch.undo()
     assert read_yaml(Source("a", "a: &v [1, 2]\nb: *v\nc: ~\n")) == {
@@ -304,13 +306,13 @@ def test_depth_that_hides_behind_a_number() -> None:
 
 
 def test_json_is_held_to_its_count_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("blockcalc.json_text.MAX_VALUES", 4)
+    monkeypatch.setattr("blockcalc.files.json_text.MAX_VALUES", 4)
     assert read_text('{"a": [1, 2, 3]}', "a.json").data
     assert "more than 4 values" in refused(lambda: read_text('{"a": [1, 2, 3, 4]}', "a.json"))
 
 
 def test_a_row_of_numbers_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("blockcalc.yaml_text.MAX_NODES", 5)
+    monkeypatch.setattr("blockcalc.files.yaml_text.MAX_NODES", 5)
     assert read_text("a: [[1, 2, 3], [4, 5, 6], [7, 8, 9]]\n", "a.yaml").data["a"][2] == [7, 8, 9]
     assert "more than 5 entries" in refused(
         lambda: read_text("a: [[1, 2], [3, x], [4, y]]\n", "a.yaml")
@@ -329,7 +331,7 @@ def test_values_are_counted_with_what_aliases_stand_for(
 ) -> None:
     counted = None
     for most in range(limit + 3):
-        monkeypatch.setattr("blockcalc.yaml_text.MAX_VALUES", most)
+        monkeypatch.setattr("blockcalc.files.yaml_text.MAX_VALUES", most)
         try:
             read_yaml(Source("a", text))
         except blockcalc.BlockcalcError:
@@ -340,7 +342,7 @@ def test_values_are_counted_with_what_aliases_stand_for(
 
 
 def test_the_bound_on_bytes_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("blockcalc.source.MAX_BYTES", 4)
+    monkeypatch.setattr("blockcalc.files.decode.MAX_BYTES", 4)
     assert decode(b"a: 1", "a") == "a: 1"
     assert "the file has more than the 4 bytes" in refused(lambda: decode(b"a: 12", "a"))
 
@@ -363,7 +365,7 @@ def test_the_line_of_bytes_that_are_no_text(raw: bytes, line: int) -> None:
     ],
 )  # fmt: skip
 def test_scalars_by_the_rules_of_yaml_1_2(text: str, value: Any) -> None:
-    from blockcalc.yaml_text import plain_scalar
+    from blockcalc.files.yaml_text import plain_scalar
 
     got = plain_scalar(text)
     assert got == value

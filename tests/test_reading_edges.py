@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blockcalc import json_text, source, text, yaml_text
-from blockcalc.checker import Checker, is_text, kind_of, plain_array, quoted
+from blockcalc import limits
 from blockcalc.errors import InputError, Place
-from blockcalc.json_text import is_json
-from blockcalc.reader import load
-from blockcalc.source import decode, read_text
-from blockcalc.text import Source, is_index, short
-from blockcalc.yaml_text import plain_scalar
+from blockcalc.files import decode as source
+from blockcalc.files import json_text, yaml_text
+from blockcalc.files.decode import decode, read_text
+from blockcalc.files.json_text import is_json
+from blockcalc.files.source import Source, is_index, short
+from blockcalc.files.yaml_text import plain_scalar
+from blockcalc.reading.checker import Checker, is_text, kind_of, plain_array, quoted
+from blockcalc.reading.load import load
 
 TINY_JSON = '{"x": [[1, 2]], "attn": {"out": [[0, 1]]}}'
 
@@ -443,4 +445,4 @@ def test_labels_are_texts_as_they_were_typed() -> None:
     assert labels("tokens:\n- 007\n- 2026-11-30\n- '1'") == ("007", "2026-11-30", "1")
     assert labels("notes: a", [("tokens", "[007, 08, 9]")]) == ("007", "08", "9")
     assert labels("tokens: [a, b, c]", [("tokens.1", "007")]) == ("a", "007", "c")
-    assert text.MAX_DEPTH == 64
+    assert limits.MAX_DEPTH == 64

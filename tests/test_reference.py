@@ -10,12 +10,12 @@ import pytest
 from hypothesis import assume, given, settings
 
 import blockcalc
-from blockcalc.block import build
-from blockcalc.card import Ref
-from blockcalc.ops import Elementwise
-from blockcalc.program import Builder
-from blockcalc.spec import Spec
-from blockcalc.trace import steps
+from blockcalc.nn.block import build
+from blockcalc.nn.spec import Spec
+from blockcalc.ops.elementwise import Elementwise
+from blockcalc.ops.op import Ref
+from blockcalc.program.builder import Builder
+from blockcalc.program.trace import steps
 from tests.helpers import random_data, sample_specs
 from tests.reference import work
 

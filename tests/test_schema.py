@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 
 from blockcalc import BlockcalcError
-from blockcalc.schema import schema
-from blockcalc.source import decode, read_text
+from blockcalc.files.decode import decode, read_text
+from blockcalc.reading.keys import schema
 from tests.helpers import HERE, SAMPLES, cli, random_data, text
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is a development dependency")

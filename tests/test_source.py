@@ -10,12 +10,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import blockcalc
-from blockcalc.checker import Checker, plain_array
 from blockcalc.errors import BlockcalcError
-from blockcalc.source import read_text
-from blockcalc.text import Source
-from blockcalc.views.report import report
-from blockcalc.yaml_text import _Builder, _mark, _shortened, read_yaml
+from blockcalc.files.decode import read_text
+from blockcalc.files.source import Source
+from blockcalc.files.yaml_text import _Builder, _mark, _shortened, read_yaml
+from blockcalc.reading.checker import Checker, plain_array
+from blockcalc.views.errors import report
 
 PIECES = [
     "[1, 2]", "[-.5, +3, 1e5]", "[007, 1.]", "[]", "[1,,2]", "[1, 2,]", "[1 2]", "[- 1]", "[1e400]", "[1e-400]",

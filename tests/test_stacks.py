@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.block import build
-from blockcalc.document import Head, Heading, Remark, StepPiece
 from blockcalc.errors import LookupFault
-from blockcalc.explain import Depth, chosen_steps, explain
-from blockcalc.trace import Trace
+from blockcalc.explain.depth import Depth, chosen_steps
+from blockcalc.explain.document import Head, Heading, Remark, StepPiece
+from blockcalc.explain.steps import explain
+from blockcalc.nn.block import build
+from blockcalc.program.trace import Trace
 from blockcalc.views import choose_format
-from blockcalc.views.report import report
+from blockcalc.views.errors import report
 from tests.helpers import every_line, matrix
 
 
@@ -248,7 +249,7 @@ def test_a_dropped_number_is_shown_as_arithmetic(dropout: dict[str, Any]) -> Non
     assert len(every_line(spec)) > 100
     pieces = {p.name: p for p in explain(spec, blockcalc.run(spec)) if isinstance(p, StepPiece)}
     line = pieces["attn.out_dropped"].lines[0]
-    from blockcalc.notation import Text
+    from blockcalc.notation.alphabets import Text
 
     assert "/ (1 - 0.5)" in Text().render(line.middle)  # type: ignore[arg-type]
     assert Text().render(pieces["ffn.act_dropped"].formula) == "A ⊙ M_A / (1 - p)"

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockcalc
-from blockcalc.decimals import Rounding
-from blockcalc.document import Line
-from blockcalc.notation import Latex, Text
-from blockcalc.spec import Spec
+from blockcalc.explain.document import Line
+from blockcalc.nn.spec import Spec
+from blockcalc.notation.alphabets import Latex, Text
+from blockcalc.program.rounding import Rounding
 from tests.helpers import every_line, random_data, sample_specs
 from tests.read_back import check, from_latex, from_text, plain_text
 

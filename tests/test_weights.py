@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.explain import explain
-from blockcalc.views.report import report
-from blockcalc.weights import Tensor, read, tensors
+from blockcalc.explain.steps import explain
+from blockcalc.files.tensors import Tensor, read, tensors
+from blockcalc.views.errors import report
 from tests.helpers import cli, text
 
 RNG = np.random.RandomState(0)

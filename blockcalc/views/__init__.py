@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from blockcalc.errors import Fault, UsageError
-from blockcalc.titles import say
+from blockcalc.messages import say
 
 if TYPE_CHECKING:
-    from blockcalc.explain import Depth
-    from blockcalc.spec import Spec
-    from blockcalc.trace import Trace
+    from blockcalc.explain.depth import Depth
+    from blockcalc.nn.spec import Spec
+    from blockcalc.program.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Format:
 
 FORMATS = {
     "latex": Format("latex", ".tex", "latex:latex"),
-    "json": Format("json", ".json", "data:json_bytes"),
-    "npz": Format("npz", ".npz", "data:npz_bytes", binary=True),
+    "json": Format("json", ".json", "run_json:json_bytes"),
+    "npz": Format("npz", ".npz", "run_json:npz_bytes", binary=True),
 }
 
 

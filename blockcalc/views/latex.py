@@ -8,7 +8,8 @@ from functools import singledispatchmethod
 
 from rich.cells import cell_len
 
-from blockcalc.document import (
+from blockcalc.explain.depth import Depth
+from blockcalc.explain.document import (
     Bar,
     Closing,
     Entry,
@@ -24,42 +25,24 @@ from blockcalc.document import (
     Result,
     StepPiece,
 )
-from blockcalc.explain import Depth, explain
-from blockcalc.expr import Expr
-from blockcalc.notation import Latex, Text, clean
-from blockcalc.spec import Spec
-from blockcalc.titles import say
-from blockcalc.trace import Trace
+from blockcalc.explain.steps import explain
+from blockcalc.messages import say
+from blockcalc.nn.spec import Spec
+from blockcalc.notation.alphabets import Latex, Text
+from blockcalc.ops.expr import Expr
+from blockcalc.program.trace import Trace
+from blockcalc.views.latex_text import LONG_WORD, _character, _east_asian, escape
 from blockcalc.views.layout import column_blocks, gap_sentences, shape_text
 
 PAGE = 76  # digits that fit beside each other on a line
 LONG_FORMULA = 70  # signs that fit on a line
 MOST_ROWS = 36  # rows of one array that fit on a page
 TOKEN_AXES = ("token", "query", "key")
-LONG_WORD = 24  # a longer word without a space may be broken anywhere
-
-_ESCAPES = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
-    "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}",
-    "`": r"\textasciigrave{}", "'": r"\textquotesingle{}", "-": r"{-}",
-    "–": "--", "—": "---", "’": "'", "‘": "`", "“": "``", "”": "''", "…": r"\dots{}",
-    "[": "{[}", "]": "{]}",
-}  # fmt: skip
-_MATHS = {
-    "×": r"\times", "√": r"\surd", "≈": r"\approx", "∞": r"\infty", "→": r"\rightarrow",
-    "←": r"\leftarrow", "±": r"\pm", "≤": r"\leq", "≥": r"\geq", "·": r"\cdot", "⊙": r"\odot",
-    "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\varepsilon",
-    "η": r"\eta", "θ": r"\theta", "λ": r"\lambda", "μ": r"\mu", "π": r"\pi", "ρ": r"\rho",
-    "σ": r"\sigma", "τ": r"\tau", "φ": r"\varphi", "ω": r"\omega", "Σ": r"\Sigma",
-    "Δ": r"\Delta", "Ω": r"\Omega", "²": "^2", "³": "^3", "¹": "^1", "°": r"^{\circ}",
-}  # fmt: skip
 
 ROOM = r"""% start a new page where little room is left, so that no heading stands alone
 \providecommand{\blockroom}[1]{\par\vskip 0pt plus #1\baselineskip\penalty-200
   \vskip 0pt plus -#1\baselineskip}
 """
-_NOT_IN_FONTS = "ĦħĸĿŀŉŦŧ"
 
 PREAMBLE = r"""% !TEX program = {engine}
 % set with: {engine} FILE
@@ -101,47 +84,6 @@ def document(pieces: Iterable[Piece], fragment: bool = False) -> bytes:
         document_class=(_XELATEX if chinese else _PDFLATEX) + (_LISTS if lists else ""),
     )
     return f"{head}{ROOM}{body}\n\\end{{document}}\n".encode()
-
-
-def _east_asian(c: str) -> bool:
-    """Tell whether a character is one that the Chinese fonts of TeX hold."""
-    if ord(c) < 0x2E80:
-        return False
-    try:
-        c.encode("gb2312")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def escape(text: str) -> str:
-    r"""Write a text so that LaTeX shows it as typed.
-
-    A character that the fonts of TeX do not hold is named by its number.
-
-    Examples
-    --------
-    >>> print(escape("50% & #1"), escape("W_q"))
-    50\% \& \#1 W\_q
-    """
-    words = []
-    for word in clean(text).replace(",,", ",\u200c,").split(" "):
-        joint = r"\allowbreak{}" if len(word) > LONG_WORD else ""
-        words.append(joint.join(_character(c) for c in word))
-    return " ".join(words)
-
-
-def _character(c: str) -> str:
-    if c in _ESCAPES:
-        return _ESCAPES[c]
-    if c == "\u200c":
-        return "{}"
-    if c in _MATHS:
-        return rf"\ensuremath{{{_MATHS[c]}}}"
-    european = "\xa1" <= c <= "\u017e" and c not in _NOT_IN_FONTS
-    if c < "\x7f" or european or _east_asian(c):
-        return c
-    return rf"\texttt{{U+{ord(c):04X}}}\allowbreak{{}}"
 
 
 class _Writer:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from blockcalc.document import Grid, Operand
-from blockcalc.titles import say
+from blockcalc.explain.document import Grid, Operand
+from blockcalc.messages import say
 
 
 def shape_text(operand: Operand) -> str:

@@ -6,7 +6,7 @@ import textwrap
 
 from rich.cells import cell_len
 
-from blockcalc.document import Bar, Entry, Listing
+from blockcalc.explain.document import Bar, Entry, Listing
 from blockcalc.views.screen import INDENT, Part, Screen
 
 # the length of a bar that is full, and the space between columns: the first pair that fits the width

@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
-from blockcalc.document import Grid, Operand
-from blockcalc.notation import PLAIN_SIGNS, Text, clean, plain_signs
-from blockcalc.titles import say
+from blockcalc.explain.document import Grid, Operand
+from blockcalc.messages import say
+from blockcalc.notation.alphabets import Text
+from blockcalc.notation.signs import PLAIN_SIGNS, clean, plain_signs
 from blockcalc.views.layout import column_blocks, gap_sentences, point_aligned, shape_text
 
 PIPE_WIDTH = 1_000_000

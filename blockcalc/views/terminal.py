@@ -8,7 +8,7 @@ from functools import singledispatchmethod
 
 from rich.cells import cell_len
 
-from blockcalc.document import (
+from blockcalc.explain.document import (
     Closing,
     Given,
     Grid,
@@ -23,7 +23,7 @@ from blockcalc.document import (
     Result,
     StepPiece,
 )
-from blockcalc.titles import say
+from blockcalc.messages import say
 from blockcalc.views.layout import shape_text
 from blockcalc.views.lists import Lists
 from blockcalc.views.screen import INDENT, Part

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import blockcalc
-from blockcalc.document import Given, StepPiece
-from blockcalc.embedded import folder
-from blockcalc.explain import explain
+from blockcalc.cli.samples import folder
+from blockcalc.explain.document import Given, StepPiece
+from blockcalc.explain.steps import explain
 
 TINY = str(folder() / "tiny.yaml")
 

@@ -16,16 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import blockcalc
-from blockcalc.checker import Checker
-from blockcalc.costing import cost_pieces
-from blockcalc.document import StepPiece
-from blockcalc.explain import Depth, explain
-from blockcalc.gradient import work_gradients
-from blockcalc.notation import Text
-from blockcalc.plans import of_file
-from blockcalc.reader import check
-from blockcalc.source import decode, read_text
-from blockcalc.walking import shape_pieces
+from blockcalc.cost.explain import cost_pieces
+from blockcalc.cost.plan import of_file
+from blockcalc.cost.shapes import shape_pieces
+from blockcalc.explain.depth import Depth
+from blockcalc.explain.document import StepPiece
+from blockcalc.explain.steps import explain
+from blockcalc.files.decode import decode, read_text
+from blockcalc.grad.run import work_gradients
+from blockcalc.notation.alphabets import Text
+from blockcalc.reading.checker import Checker
+from blockcalc.reading.load import check
 
 HERE = Path(__file__).resolve().parent.parent
 SECONDS = 10  # what one input may take

@@ -1,0 +1,236 @@
+"""The commands that count: ``shapes`` and ``cost``. Nothing is worked, so nothing is loaded but shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from blockcalc.cli.argv import Command
+from blockcalc.cli.options import (
+    Color,
+    ColorOpt,
+    DebugOpt,
+    ErrorFormat,
+    ErrorOpt,
+    FileArg,
+    NoColorOpt,
+    NormOpt,
+    Order,
+    SetOpt,
+)
+from blockcalc.cli.output import send
+from blockcalc.errors import Fault, UsageError
+from blockcalc.messages import say
+
+if TYPE_CHECKING:
+    from blockcalc.cost.plan import Plan
+    from blockcalc.explain.document import Piece
+
+
+DModelOpt = Annotated[int | None, typer.Option("--d-model", min=1, help=say("help.d_model"))]
+DFfOpt = Annotated[int | None, typer.Option("--d-ff", min=1, help=say("help.d_ff"))]
+HeadsOpt = Annotated[int | None, typer.Option("--heads", min=1, help=say("help.heads"))]
+KvHeadsOpt = Annotated[int | None, typer.Option("--kv-heads", min=1, help=say("help.kv_heads"))]
+DHeadOpt = Annotated[int | None, typer.Option("--d-head", min=1, help=say("help.d_head"))]
+TokensOpt = Annotated[int | None, typer.Option("--tokens", min=1, help=say("help.tokens"))]
+BatchOpt = Annotated[int | None, typer.Option("--batch", min=1, help=say("help.batch"))]
+LayersOpt = Annotated[int | None, typer.Option("--layers", min=1, help=say("help.layers"))]
+PresetOpt = Annotated[str | None, typer.Option("--preset", metavar="NAME", help=say("help.preset"))]
+GatedOpt = Annotated[bool | None, typer.Option("--gated/--plain", help=say("help.gated"))]
+NormKindOpt = Annotated[
+    str | None, typer.Option("--norm-kind", metavar="layer|rms", help=say("help.norm_kind"))
+]
+BiasOpt = Annotated[bool | None, typer.Option("--bias/--no-bias", help=say("help.bias"))]
+LatexOpt = Annotated[bool, typer.Option("--latex", help=say("help.latex"))]
+JsonOpt = Annotated[bool, typer.Option("--json", help=say("help.cost.json"))]
+OutputOpt = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.output"))
+]
+ForceOpt = Annotated[bool, typer.Option("--force", help=say("help.force"))]
+
+
+RESIZED = ("tokens", "batch", "layers")  # what a file can be given instead of its own
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command(help=say("help.shapes"), cls=Command)(shapes)
+    app.command(help=say("help.cost"), cls=Command)(cost)
+
+
+def shapes(
+    file: FileArg = None,
+    preset: PresetOpt = None,
+    norm: NormOpt = None,
+    sets: SetOpt = None,
+    d_model: DModelOpt = None,
+    d_ff: DFfOpt = None,
+    heads: HeadsOpt = None,
+    kv_heads: KvHeadsOpt = None,
+    d_head: DHeadOpt = None,
+    tokens: TokensOpt = None,
+    batch: BatchOpt = None,
+    gated: GatedOpt = None,
+    norm_kind: NormKindOpt = None,
+    bias: BiasOpt = None,
+    latex: LatexOpt = False,
+    json: JsonOpt = False,
+    output: OutputOpt = None,
+    force: ForceOpt = False,
+    color: ColorOpt = Color.auto,
+    no_color: NoColorOpt = False,
+    error_format: ErrorOpt = ErrorFormat.text,
+    debug: DebugOpt = False,
+) -> None:
+    """Walk through the shapes."""
+    wanted = {"d_model": d_model, "d_ff": d_ff, "heads": heads, "kv_heads": kv_heads, "d_head": d_head,
+              "tokens": tokens, "batch": batch, "gated": gated, "norm_kind": norm_kind, "bias": bias}  # fmt: skip
+    plan = _plan(file, preset, norm, sets, wanted)
+    from blockcalc.cost.shapes import shape_pieces
+    from blockcalc.views.cost_json import shapes_json
+
+    chosen = _format(latex, json, output)
+    _give(shape_pieces(plan), lambda: shapes_json(plan), chosen, output, force, color, no_color)
+
+
+def cost(
+    file: FileArg = None,
+    preset: PresetOpt = None,
+    norm: NormOpt = None,
+    sets: SetOpt = None,
+    d_model: DModelOpt = None,
+    d_ff: DFfOpt = None,
+    heads: HeadsOpt = None,
+    kv_heads: KvHeadsOpt = None,
+    d_head: DHeadOpt = None,
+    tokens: TokensOpt = None,
+    batch: BatchOpt = None,
+    layers: LayersOpt = None,
+    gated: GatedOpt = None,
+    norm_kind: NormKindOpt = None,
+    bias: BiasOpt = None,
+    dtype: Annotated[str, typer.Option("--dtype", metavar="NAME", help=say("help.dtype"))] = "fp32",
+    double: Annotated[
+        str | None, typer.Option("--double", metavar="AXIS", help=say("help.double"))
+    ] = None,
+    lora: Annotated[int, typer.Option("--lora", min=0, metavar="RANK", help=say("help.lora"))] = 0,
+    lora_on: Annotated[
+        str | None, typer.Option("--lora-on", metavar="NAMES", help=say("help.lora_on"))
+    ] = None,
+    latex: LatexOpt = False,
+    json: JsonOpt = False,
+    output: OutputOpt = None,
+    force: ForceOpt = False,
+    color: ColorOpt = Color.auto,
+    no_color: NoColorOpt = False,
+    error_format: ErrorOpt = ErrorFormat.text,
+    debug: DebugOpt = False,
+) -> None:
+    """Count parameters, operations and bytes."""
+    from blockcalc.cost.plan import AXES, BITS, with_lora
+
+    axis = double.replace("-", "_") if double else None
+    if axis is not None and axis not in AXES:
+        text = say("plan.axis", known=", ".join(AXES), word=double)
+        raise UsageError(Fault(text))
+    if dtype not in BITS:
+        raise UsageError(Fault(say("plan.dtype", known=", ".join(BITS), word=dtype)))
+    wanted = {"d_model": d_model, "d_ff": d_ff, "heads": heads, "kv_heads": kv_heads, "d_head": d_head,
+              "tokens": tokens, "batch": batch, "layers": layers, "gated": gated, "norm_kind": norm_kind,
+              "bias": bias}  # fmt: skip
+    plan = with_lora(_plan(file, preset, norm, sets, wanted), dtype, lora, lora_on)
+    from blockcalc.cost.explain import cost_pieces
+    from blockcalc.views.cost_json import cost_json
+
+    chosen = _format(latex, json, output)
+    pieces = cost_pieces(plan, axis)
+    _give(pieces, lambda: cost_json(plan, axis), chosen, output, force, color, no_color)
+
+
+def _plan(
+    file: str | None,
+    preset: str | None,
+    norm: Order | None,
+    sets: list[str] | None,
+    wanted: dict[str, Any],
+) -> Plan:
+    """Find what is to be counted: a file, a published model, or a block of given sizes."""
+    from blockcalc.cli import samples as embedded
+    from blockcalc.cost.plan import Sizes, of_file, with_axes
+
+    sizes = {key: value for key, value in wanted.items() if value is not None}
+    if norm is not None:
+        sizes["order"] = norm.value
+    if sizes.get("norm_kind", "layer") not in ("layer", "rms"):
+        raise UsageError(Fault(say("plan.norm_kind", word=sizes["norm_kind"])))
+    if file is not None and preset is not None:
+        raise UsageError(Fault(say("cli.formats_two", names="FILE, --preset")))
+    if preset is not None:
+        return _preset(preset, sets, sizes)
+    if file is None and set(sizes) - {"order", *RESIZED} and not sets:
+        return Sizes(**sizes).plan()
+    order = sizes.pop("order", None)
+    odd = [f"--{key.replace('_', '-')}" for key in sizes if key not in RESIZED]
+    if odd:
+        raise UsageError(Fault(say("plan.file_sizes", options=", ".join(odd))))
+    from blockcalc.reading.load import load
+    from blockcalc.reading.overrides import parse_sets
+
+    pairs = parse_sets(sets or [], {"norm.order": order})
+    name = embedded.default() if file is None else file
+    spec = load(name, pairs, [order] if order else [], shapes_only=True)
+    return with_axes(of_file(spec), sizes)
+
+
+def _preset(preset: str, sets: list[str] | None, sizes: dict[str, Any]) -> Plan:
+    from blockcalc.cost.presets import PRESETS
+
+    if sets:
+        raise UsageError(Fault(say("cli.formats_two", names="--preset, --set")))
+    if preset not in PRESETS:
+        from blockcalc.messages.words import did_you_mean
+
+        text = say("plan.preset", word=preset, known=", ".join(PRESETS))
+        raise UsageError(Fault(text, hint=did_you_mean(preset, list(PRESETS))))
+    return PRESETS[preset].plan(**sizes)
+
+
+def _format(latex: bool, json: bool, output: str | None) -> str:
+    """Tell in which format to write: that which is asked for, or that of the file's name."""
+    if latex and json:
+        raise UsageError(Fault(say("cli.formats_two", names="--latex and --json")))
+    if latex or json:
+        return "latex" if latex else "json"
+    endings = {".tex": "latex", ".json": "json"}
+    name = (output or "").lower()
+    found = next((kind for ending, kind in endings.items() if name.endswith(ending)), "")
+    if output and not found:
+        raise UsageError(Fault(say("cli.formats_none", names="--latex, --json")))
+    return found
+
+
+def _give(
+    pieces: Iterable[Piece],
+    as_json: Callable[[], bytes],
+    chosen: str,
+    output: str | None,
+    force: bool,
+    color: Color,
+    no_color: bool,
+) -> None:
+    """Show pieces in the terminal, or write them."""
+    if not chosen:
+        from blockcalc.views.screen import make_console
+        from blockcalc.views.terminal import Terminal
+
+        Terminal(make_console("never" if no_color else color.value)).print(pieces)
+        return
+    if chosen == "json":
+        content = as_json()
+    else:
+        from blockcalc.views.latex import document
+
+        content = document(pieces)
+    send(content, output, force)

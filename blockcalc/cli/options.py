@@ -1,0 +1,60 @@
+"""The options that several commands share, each said once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from blockcalc.messages import say
+
+
+class Order(StrEnum):
+    """The words of ``--norm``."""
+
+    pre = "pre"
+    post = "post"
+
+
+class Detail(StrEnum):
+    """The words of ``--detail``."""
+
+    tables = "tables"
+    normal = "normal"
+    cells = "cells"
+
+
+class Color(StrEnum):
+    """The words of ``--color``."""
+
+    auto = "auto"
+    always = "always"
+    never = "never"
+
+
+class ErrorFormat(StrEnum):
+    """The words of ``--error-format``."""
+
+    text = "text"
+    json = "json"
+
+
+FileArg = Annotated[str | None, typer.Argument(metavar="[FILE]", help=say("help.file"))]
+NormOpt = Annotated[Order | None, typer.Option("--norm", help=say("help.norm"))]
+EpsOpt = Annotated[str | None, typer.Option("--eps", metavar="NUMBER", help=say("help.eps"))]
+SetOpt = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=say("help.set"))
+]
+RoundOpt = Annotated[str | None, typer.Option("--round", metavar="N|Nsf", help=say("help.round"))]
+DetailOpt = Annotated[Detail, typer.Option("--detail", help=say("help.detail"))]
+StepsOpt = Annotated[
+    list[str] | None, typer.Option("--steps", metavar="NAMES", help=say("help.steps"))
+]
+DigitsOpt = Annotated[int, typer.Option("--digits", min=1, max=17, help=say("help.digits"))]
+AllOpt = Annotated[bool, typer.Option("--all", help=say("help.all"))]
+NoProseOpt = Annotated[bool, typer.Option("--no-prose", help=say("help.no_prose"))]
+ColorOpt = Annotated[Color, typer.Option("--color", help=say("help.color"))]
+NoColorOpt = Annotated[bool, typer.Option("--no-color", help=say("help.no_color"))]
+ErrorOpt = Annotated[ErrorFormat, typer.Option("--error-format", help=say("help.error_format"))]
+DebugOpt = Annotated[bool, typer.Option("--debug", help=say("help.debug"))]

@@ -1,0 +1,131 @@
+"""Write to the terminal, a pipe or a file."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from blockcalc.errors import Fault, Place, WriteError
+from blockcalc.messages import say
+
+
+def write_file(target: str, content: bytes, force: bool = False) -> None:
+    """Write a file whole or not at all.
+
+    Raises
+    ------
+    WriteError
+        The file exists and ``force`` is not given, or it cannot be written.
+    """
+    temporary: str | None = None
+    taken = Fault(say("write.exists"), Place(target), say("write.exists.hint"))
+    try:
+        if not target or target.endswith(("/", os.sep)) or Path(target).is_dir():
+            raise WriteError(Fault(say("write.directory"), Place(target)))
+        if not force and os.path.lexists(target):
+            raise WriteError(taken)
+        path = Path(os.path.realpath(target))
+        mode = path.stat().st_mode if path.exists() else None
+        if mode is not None and not stat.S_ISREG(mode):
+            raise WriteError(Fault(say("write.special"), Place(target)))
+        handle, temporary = tempfile.mkstemp(prefix=".blockcalc-", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
+        if force:
+            os.replace(temporary, path)
+        else:
+            _link(temporary, path)
+    except FileExistsError:
+        raise WriteError(taken) from None
+    except FileNotFoundError:
+        raise WriteError(Fault(say("write.folder"), Place(target))) from None
+    except (OSError, ValueError) as error:
+        message = say("write.failed", problem=getattr(error, "strerror", None) or str(error))
+        raise WriteError(Fault(message, Place(target))) from None
+    finally:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def _link(temporary: str, path: Path) -> None:
+    """Put the file in place unless the name is taken, also where links are missing."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        if os.path.lexists(path):
+            raise FileExistsError(str(path)) from None
+        os.rename(temporary, path)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_folder(target: str, contents: dict[str, bytes], force: bool = False) -> list[str]:
+    """Write several files into a folder, making it where it is missing.
+
+    Nothing is written if one of them exists and ``force`` is not given.
+    """
+    folder = Path(target)
+    try:
+        if not target:
+            raise WriteError(Fault(say("write.no_name"), Place("--copy")))
+        taken = [name for name in contents if os.path.lexists(folder / name)]
+        if taken and not force:
+            place = Place(str(folder / taken[0]))
+            raise WriteError(Fault(say("write.exists"), place, say("write.exists.hint")))
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = say("write.failed", problem=error.strerror or str(error))
+        raise WriteError(Fault(message, Place(target))) from None
+    for name, content in contents.items():
+        write_file(str(folder / name), content, force)
+    return [str(folder / name) for name in contents]
+
+
+def quiet() -> None:
+    """Let what is still to be printed go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def send(content: bytes, output: str | None, force: bool) -> None:
+    """Give what was asked for to standard output, or to a file, and say so."""
+    if output in (None, "-"):
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    from blockcalc.cli.output import write_file
+
+    write_file(str(output), content, force)
+    wrote(output)
+
+
+def wrote(path: str | None) -> None:
+    """Say what has been written; a name does not steer the terminal."""
+    from blockcalc.notation.signs import clean
+
+    note(say("cli.wrote", path=clean(str(path))))
+
+
+def note(text: str) -> None:
+    """Print a line on standard error, if there is one."""
+    with suppress(OSError, AttributeError):
+        print(encodable(text, sys.stderr.encoding), file=sys.stderr, flush=True)
+
+
+def encodable(text: str, encoding: str | None) -> str:
+    """Keep to the signs that an encoding has."""
+    from blockcalc.notation.signs import plain_signs
+
+    return plain_signs(text, encoding or "utf-8")

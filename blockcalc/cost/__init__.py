@@ -1,0 +1,1 @@
+"""What a block costs, from shapes alone: parameters, operations, bytes."""

@@ -1,0 +1,175 @@
+"""Closed forms of counts: sums of products of the letters of a block, such as 4 C².
+
+B is the batch, T the tokens, C the width d_model, H and G the heads of queries and of keys, D the width of a head
+(d_head), K that of all heads of keys, F that of the FFN (d_ff).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from blockcalc.ops.expr import Binary, Expr, Name, Num
+from blockcalc.program.program import Program
+
+Letters = tuple[str, ...]
+Form = dict[Letters, int]  # the products, each with how often it stands in the sum
+MOST_TIMES = 8  # d_ff is written as 4 C, and not as 100 C
+ORDER = "BTCHGKDVF"
+ONE: Form = {(): 1}
+
+
+def plus(*forms: Form) -> Form:
+    """Add forms.
+
+    Examples
+    --------
+    >>> plus({("C", "C"): 1}, {("C", "C"): 3})
+    {('C', 'C'): 4}
+    """
+    found: Form = {}
+    for form in forms:
+        for letters, n in form.items():
+            found[letters] = found.get(letters, 0) + n
+    return found
+
+
+def times(*forms: Form) -> Form:
+    """Multiply forms.
+
+    Examples
+    --------
+    >>> times({("C",): 2}, {("F",): 1, ("C",): 1})
+    {('C', 'F'): 2, ('C', 'C'): 2}
+    """
+    found = ONE
+    for form in forms:
+        pairs = [(a + b, m * n) for a, m in found.items() for b, n in form.items()]
+        found = plus(*({_sorted(letters): n} for letters, n in pairs))
+    return found
+
+
+def _sorted(letters: Letters) -> Letters:
+    return tuple(sorted(letters, key=ORDER.index))
+
+
+class Forms:
+    """Turns axes into letters, by the sizes that a program has."""
+
+    def __init__(self, program: Program) -> None:
+        x = program.inputs[0]
+        self.sizes: dict[str, int] = {"T": x.shape[-2], "C": x.shape[-1]}
+        if len(x.shape) == 3:
+            self.sizes["B"] = x.shape[0]
+        attention = next((s for s in program.sections if s.kind == "attention"), None)
+        known = attention.settings if attention else {}
+        heads, few = known.get("n_heads", 1), known.get("n_kv_heads", 1)
+        if heads > 1:
+            self.sizes["H"] = heads
+        if 1 < few < heads or (few == 1 < heads):
+            self.sizes["G"] = few
+        for ref in program.refs().values():
+            for axis, n in zip(ref.axes, ref.shape, strict=True):
+                parted = heads == 1 or {"head", "kv_head"} & set(ref.axes)
+                if axis in ("d_head", "d_ff") or (axis == "d_v" and parted):
+                    self.sizes.setdefault({"d_head": "D", "d_v": "V", "d_ff": "F"}[axis], n)
+        if "d_head" in known:
+            self.sizes["D"] = known["d_head"]
+        if "G" in self.sizes and "D" in self.sizes:
+            self.sizes["K"] = self.sizes["G"] * self.sizes["D"]
+        if self.sizes.get("V") == self.sizes.get("D"):
+            self.sizes.pop("V", None)
+
+    def of(self, axes: Sequence[str], shape: Sequence[int]) -> Form:
+        """Give the form of a shape."""
+        return self.reduced(times(*self._axes(axes, shape)))
+
+    def each(self, axes: Sequence[str], shape: Sequence[int]) -> list[Form]:
+        """Give the form of each axis of a shape, as short as it can be written."""
+        found = self._axes(axes, shape)
+        return [
+            self.reduced(f) if all(len(letters) != 1 or letters == ("F",) for letters in f) else f
+            for f in found
+        ]
+
+    def _axes(self, axes: Sequence[str], shape: Sequence[int]) -> list[Form]:
+        """Give the form of each axis of a shape; beside heads ``d_v`` is the width of one."""
+        parted = {"head", "kv_head"} & set(axes)
+        own = ("d_v_head" if axis == "d_v" and parted else axis for axis in axes)
+        return [self.axis(axis, n) for axis, n in zip(own, shape, strict=True)]
+
+    def axis(self, axis: str, n: int) -> Form:
+        """Give the form of one axis."""
+        sizes = self.sizes
+        wanted: dict[str, list[Letters]] = {
+            "batch": [("B",)], "token": [("T",)], "query": [("T",)], "key": [("T",)],
+            "d_model": [("C",)], "d_head": [("D",)], "d_v": [("V",), ("G", "V"), ("G", "D"), ("H", "D"), ("D",)],
+            "d_v_head": [("V",), ("D",)], "d_ff": [("F",)], "head": [("H",)], "kv_head": [("G",)], "d_q": [("H", "D"), ("D",)],
+            "d_k": [("G", "D"), ("H", "D"), ("D",)], "d_concat": [("H", "V"), ("H", "D"), ("D",)],
+        }  # fmt: skip
+        if axis == "d_qkv":
+            heads, few = (
+                ("H", "D") if "H" in sizes else ("D",),
+                ("G", "D") if "G" in sizes else None,
+            )
+            form = plus({heads: 1}, {few or heads: 2})
+            if self.value(form) == n:
+                return form
+        for letters in wanted.get(axis, []):
+            if all(letter in sizes for letter in letters) and self.value({letters: 1}) == n:
+                return {letters: 1}
+        return {(): n}
+
+    def value(self, form: Form) -> int:
+        """Work a form."""
+        return sum(n * prod(self.sizes[x] for x in letters) for letters, n in form.items())
+
+    def reduced(self, form: Form) -> Form:
+        """Write H D as C where it is C, and F as a multiple of C where it is one."""
+        sizes = self.sizes
+        found = []
+        for product, n in form.items():
+            letters = product
+            for group in (("H", "D"), ("D",), ("H", "V"), ("V",)):
+                if all(x in letters for x in group) and self.value({group: 1}) == sizes["C"]:
+                    if len(group) == 1 and ("H" in letters or "G" in letters):
+                        continue
+                    letters = (*_without(letters, group), "C")
+            if {"G", "D"} <= set(letters):
+                letters = (*_without(letters, ("G", "D")), "K")
+            if "F" in letters and sizes["F"] in range(0, MOST_TIMES * sizes["C"] + 1, sizes["C"]):
+                letters, n = (*_without(letters, ("F",)), "C"), n * sizes["F"] // sizes["C"]
+            found.append({_sorted(letters): n})
+        return plus(*found)
+
+
+def _without(letters: Letters, group: Letters) -> Letters:
+    """Take each letter of a group away once."""
+    left = list(letters)
+    for letter in group:
+        left.remove(letter)
+    return tuple(left)
+
+
+def written(form: Mapping[Letters, int]) -> Expr:
+    """Write a form as an expression: the highest powers first."""
+    terms = [
+        _product(letters, n)
+        for letters, n in sorted(form.items(), key=lambda term: (-len(term[0]), term[0]))
+        if n
+    ]
+    total: Expr = terms[0] if terms else Num(0.0)
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def _product(letters: Letters, n: int) -> Expr:
+    parts: list[Expr] = [Num(float(n))] if n != 1 or not letters else []
+    for letter in dict.fromkeys(letters):
+        power = letters.count(letter)
+        parts.append(Name(letter if power == 1 else f"{letter}^{power}"))
+    product = parts[0]
+    for part in parts[1:]:
+        product = Binary("@", product, part)
+    return product

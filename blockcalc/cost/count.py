@@ -1,0 +1,296 @@
+"""What a block costs, from its program alone: parameters, operations, bytes. No number is worked.
+
+An operation is a sign or a function of the arithmetic as it is written: one multiply-add is two. Bytes
+follow from shapes and the types that numbers are kept in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+from blockcalc.cost.closed_form import Form, Forms, times
+from blockcalc.cost.plan import BITS, WEIGHTS_ONLY, Plan
+from blockcalc.nn.block import program_of
+from blockcalc.nn.dropout import Draw
+from blockcalc.ops.elementwise import Quotient
+from blockcalc.ops.matmul import MatMul
+from blockcalc.ops.op import Ref, Shape
+from blockcalc.program.program import Equation, Program
+
+NORMS = ("layer_norm", "rms_norm")
+GROUPS = ("projections", "scores", "softmax", "ffn", "norms", "residuals", "other")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A matrix or vector that is learned; ``kind`` is matrix, bias or norm."""
+
+    ref: Ref
+    part: str
+    kind: str
+    form: Form
+
+    @property
+    def count(self) -> int:
+        return prod(self.ref.shape)
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """One step: its operations, and the bytes that it reads and writes."""
+
+    eq: Equation
+    group: str
+    flops: int
+    form: Form | None
+    bias: Form | None
+    written: int
+    moved: int
+
+    @property
+    def product(self) -> int:
+        """Give the operations if it is a product of matrices, its bias aside."""
+        return prod(self.eq.out.shape) * 2 * self.eq.inputs[0].shape[-1] if self.form else 0
+
+    @property
+    def intensity(self) -> float:
+        """Give the operations for each byte that is moved."""
+        return self.flops / self.moved
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A result that the backward pass needs again."""
+
+    ref: Ref
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """The pair of thin matrices that LoRA trains beside a matrix: ``[in, rank]`` and ``[rank, out]``."""
+
+    name: str
+    shape: Shape
+    rank: int
+
+    @property
+    def count(self) -> int:
+        return self.rank * sum(self.shape)
+
+
+@dataclass
+class Cost:
+    """Counts a plan.
+
+    Examples
+    --------
+    >>> from blockcalc import load
+    >>> spec = load({"x": [[1, 2]], "attn": {"w_q": [[1], [1]], "w_k": [[1], [1]], "w_v": [[1, 0], [0, 1]]}})
+    >>> cost = Cost(Plan(spec, spec.shapes))
+    >>> cost.parameters_of(), [step.flops for step in cost.steps][:2]
+    (8, [4, 4])
+    """
+
+    plan: Plan
+    made: Program | None = field(default=None, repr=False)
+
+    @cached_property
+    def program(self) -> Program:
+        """Give the program that is counted."""
+        return self.made or program_of(self.plan.spec, self.plan.shapes)
+
+    @cached_property
+    def forms(self) -> Forms:
+        """Give the letters of its sizes."""
+        return Forms(self.program)
+
+    # parameters ---------------------------------------------------------------------------
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """List what is learned, in the order of use."""
+        return tuple(
+            Parameter(ref, *_part(ref.name), self.forms.of(ref.axes, ref.shape))
+            for ref in self.program.inputs
+            if ref.role == "weight"
+        )
+
+    def parameters_of(self, part: str = "", kind: str = "") -> int:
+        """Count the parameters of the blocks that are written, or those of a part or kind."""
+        return sum(
+            p.count for p in self.parameters if part in ("", p.part) and kind in ("", p.kind)
+        )
+
+    @property
+    def parameters_of_all(self) -> int:
+        """Count the parameters of the model: its layers, and what it has beside them."""
+        beside = sum(prod(o.shape) for o in self.plan.outside if not o.tied)
+        return self.parameters_of() * self.plan.layers + beside
+
+    @property
+    def adapters(self) -> tuple[Adapter, ...]:
+        """List what LoRA adds to the blocks that are written."""
+        if not self.plan.lora:
+            return ()
+        return tuple(
+            Adapter(p.ref.name, p.ref.shape, self.plan.lora)
+            for p in self.parameters
+            if p.kind == "matrix" and p.ref.name.rpartition(".")[2] in self.plan.lora_on
+        )
+
+    # operations ---------------------------------------------------------------------------
+
+    @cached_property
+    def steps(self) -> tuple[StepCost, ...]:
+        """Count every step."""
+        return tuple(self._steps())
+
+    def _steps(self) -> Iterator[StepCost]:
+        for index, eq in enumerate(self.program.equations):
+            section = self.program.top_section_of(index)
+            flops = eq.op.flops(eq.inputs)
+            form = bias = None
+            if isinstance(eq.op, MatMul) and _group(eq, section.kind if section else "") != "other":
+                inner = self.forms.axis(eq.inputs[0].axes[-1], eq.inputs[0].shape[-1])
+                outer = self.forms.of(eq.out.axes, eq.out.shape)
+                form = self.forms.reduced(times({(): 2}, outer, inner))
+                bias = outer if len(eq.inputs) == 3 else {}
+            written = self.bytes_of(eq.out)
+            moved = written + sum(map(self.bytes_of, eq.inputs))
+            kind = section.kind if section else "residual"
+            yield StepCost(eq, _group(eq, kind), flops, form, bias, written, moved)
+
+    def flops_of(self, *groups: str, products: bool = False) -> int:
+        """Count the operations of the blocks that are written; of products of matrices alone if asked."""
+        return sum(
+            s.product if products else s.flops
+            for s in self.steps
+            if not groups or s.group in groups
+        )
+
+    # bytes --------------------------------------------------------------------------------
+
+    @property
+    def other_bits(self) -> int:
+        """Give the bits of all that is no matrix of weights."""
+        return 16 if self.plan.dtype in WEIGHTS_ONLY else BITS[self.plan.dtype]
+
+    def bytes_of(self, ref: Ref) -> int:
+        """Count the bytes of a matrix."""
+        if ref.role == "mask" or ref.name.endswith(("_keep", ".allowed")):
+            return prod(ref.shape)
+        touched = ref.role == "weight" and len(ref.shape) == 2
+        bits = BITS[self.plan.dtype] if touched else self.other_bits
+        return -(-prod(ref.shape) * bits // 8)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Count the bytes of all parameters of the model."""
+        beside = [prod(o.shape) * self.other_bits // 8 for o in self.plan.outside if not o.tied]
+        return sum(self.bytes_of(p.ref) for p in self.parameters) * self.plan.layers + sum(beside)
+
+    @property
+    def intermediate_bytes(self) -> int:
+        """Count the bytes of every result of the blocks that are written."""
+        return sum(step.written for step in self.steps)
+
+    @property
+    def score_bytes(self) -> int:
+        """Count the bytes of the scores of the blocks that are written, ``[B, H, T, T]`` each."""
+        return sum(s.written for s in self.steps if s.eq.out.name.endswith("attn.scores"))
+
+    @property
+    def cache_bytes(self) -> int:
+        """Count the bytes of the keys and values that a model keeps while it writes, all layers."""
+        return self.plan.layers * sum(self.bytes_of(ref) for ref in self._cached())
+
+    def _cached(self) -> Iterator[Ref]:
+        """Find the keys as they meet queries and the values, before they are shared out to groups."""
+        made = {eq.out.name: eq.out for eq in self.program.equations}
+        for name in [n for n in made if n.endswith("attn.scores")]:
+            start = name.removesuffix("scores")
+            for part in ("k_rope", "k_heads", "k"), ("v_heads", "v"):
+                yield next(made[start + own] for own in part if start + own in made)
+
+    @cached_property
+    def kept(self) -> tuple[Kept, ...]:
+        """List the results that the backward pass of the blocks needs again, each once."""
+        found: dict[str, Ref] = {}
+        trained = {a.name for a in self.adapters} if self.plan.lora else None
+        for ref in _needed(self.program, trained):
+            found.setdefault(ref.name, ref)
+        return tuple(Kept(ref, self.bytes_of(ref)) for ref in found.values())
+
+    @property
+    def kept_bytes(self) -> int:
+        """Count the bytes of what is kept for the backward pass, all layers."""
+        return sum(k.bytes for k in self.kept) * self.plan.layers
+
+    @property
+    def training(self) -> dict[str, int]:
+        """Count the bytes of training with AdamW.
+
+        Gradients have the type of the weights; the two moments are fp32, and beside weights of 16
+        bits stands a copy in fp32. With LoRA only the thin matrices have gradients and moments.
+        """
+        adapters = sum(a.count for a in self.adapters) * self.plan.layers
+        trained = adapters if self.plan.lora else self.parameters_of_all
+        size = self.other_bits // 8
+        wide = 4 if size == 2 else 0
+        return {
+            "weights": self.weight_bytes + adapters * size,
+            "gradients": trained * size,
+            "optimizer": trained * (2 * max(size, 4) + wide),
+            "kept": self.kept_bytes,
+        }
+
+
+def _part(name: str) -> tuple[str, str]:
+    """Name the part of a block and the kind of a parameter."""
+    *_, part, own = name.split(".")
+    kind = {"w": "matrix", "b": "bias"}.get(own.partition("_")[0], "norm")
+    return part, kind
+
+
+def _group(eq: Equation, kind: str) -> str:
+    """Tell what a step counts as."""
+    weights = any(ref.role == "weight" for ref in eq.inputs)
+    if kind == "attention":
+        if isinstance(eq.op, MatMul):
+            constant = any(ref.role == "constant" for ref in eq.inputs)
+            return "projections" if weights else "other" if constant else "scores"
+        return "softmax" if "query" in eq.out.axes else "other"
+    if kind in NORMS:
+        return "norms"
+    return {"ffn": "ffn", "residual": "residuals"}.get(kind, "other")
+
+
+def _needed(program: Program, trained: Set[str] | None) -> Iterator[Ref]:
+    """Find what a backward pass needs again, where some matrices are trained or, for None, all.
+
+    A softmax needs its result alone, a norm its normalized rows and its divisor: their closed forms
+    speak of nothing else. Any other step needs the operands of which its derivatives speak.
+    """
+    moving = {
+        ref.name for ref in program.inputs
+        if ref.role == "data" or (ref.role == "weight" and (trained is None or ref.name in trained))
+    }  # fmt: skip
+    for index, eq in enumerate(program.equations):
+        wanted = {i for i, ref in enumerate(eq.inputs) if ref.name in moving}
+        if wanted and not isinstance(eq.op, Draw):
+            moving.add(eq.out.name)
+        section = program.section_of(index)
+        if section is not None and section.kind in ("softmax", *NORMS):
+            if isinstance(eq.op, Quotient):
+                yield from (eq.out, *([eq.inputs[1]] if section.kind in NORMS else []))
+                continue
+            before = program.equations[index + 1 : section.last]
+            if any(isinstance(later.op, Quotient) for later in before):
+                continue
+        for i in sorted(eq.op.keeps(eq.inputs, wanted)):
+            if eq.inputs[i].role in ("computed", "data"):
+                yield eq.inputs[i]

@@ -1,0 +1,295 @@
+"""What is said of costs: plans to documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+
+from blockcalc.cost.closed_form import Form, plus, written
+from blockcalc.cost.count import GROUPS, Cost, Parameter
+from blockcalc.cost.growth import doubled, growth, overtaking
+from blockcalc.cost.plan import BITS, WEIGHTS_ONLY, Plan, fitting
+from blockcalc.explain.document import Bar, Entry, Head, Heading, Listing, Piece, Remark, listing
+from blockcalc.messages import say
+from blockcalc.messages.words import dims, listed
+from blockcalc.notation.alphabets import Text
+from blockcalc.notation.counts import grouped, per_byte, size
+
+TEXT = Text()
+
+
+def cost_pieces(plan: Plan, double: str | None = None) -> Iterator[Piece]:
+    """Say what a plan costs; with ``double``, how that grows along an axis as well."""
+    cost = Cost(plan, fitting(plan))
+    larger = doubled(cost, double) if double else []
+    yield cost_head(cost)
+    if double:
+        yield from growth(cost, larger, double)
+        return
+    yield Heading(say("heading.parameters"), prose=say("prose.parameters"))
+    yield parameters(cost)
+    yield from _alike(cost)
+    if not cost.program.blocks and cost.parameters:
+        yield Remark(say("cost.parameters", form=TEXT.render(written(_sum(cost.parameters)))))
+    if plan.lora:
+        yield from lora(cost)
+    yield Heading(say("heading.operations"), prose=say("prose.operations"))
+    yield operations(cost)
+    forms = plus(*(step.form for step in cost.steps if step.form))
+    if forms and not cost.program.blocks:
+        yield Remark(say("cost.products", form=TEXT.render(written(forms))))
+    yield from overtaking(cost)
+    several = len(plan.spec.blocks) > 1
+    yield Heading(
+        say("heading.memory.all" if several else "heading.memory"), prose=say("prose.memory")
+    )
+    yield memory(cost)
+    yield Heading(say("heading.training"), prose=say("prose.training", **_types(cost)))
+    yield training(cost)
+    if plan.dtype in WEIGHTS_ONLY and not plan.lora:
+        yield Remark(say("cost.not_trained", dtype=plan.dtype))
+
+
+def cost_head(cost: Cost) -> Head:
+    """Say what is counted, and how."""
+    plan = cost.plan
+    facts: list[tuple[str, tuple[str, ...]]] = []
+    facts += [(say("fact.source"), (plan.source,))] if plan.source else []
+    facts.append((say("fact.letters"), (_letters(cost),)))
+    facts.append((say("fact.order"), (say(f"order.{plan.spec.order}"),)))
+    if plan.layers > 1:
+        facts.append((say("fact.layers"), (say("cost.layers", n=grouped(plan.layers)),)))
+    mixed = plan.dtype in WEIGHTS_ONLY
+    words = {"dtype": plan.dtype, "bits": BITS[plan.dtype]}
+    how = (
+        say("cost.flops"),
+        say("cost.bytes.mixed" if mixed else "cost.bytes", **words),
+        say("cost.shapes_only"),
+    )
+    facts.append((say("fact.counting"), how))
+    if mixed:
+        names = [p.ref.name for p in cost.parameters if p.kind == "matrix"]
+        others = [p.ref.name for p in cost.parameters if p.kind != "matrix"]
+        rest = listed(others) or say("dtype.none")
+        touched = say("dtype.touched", dtype=plan.dtype, names=listed(names))
+        facts.append((say("fact.dtype"), (touched, say("dtype.untouched", names=rest))))
+    title = say("cost.title.of", title=plan.title) if plan.title else say("cost.title")
+    return Head(title, None, tuple(facts), ())
+
+
+def _letters(cost: Cost) -> str:
+    sizes = cost.forms.sizes
+    return ", ".join(say(f"letter.{x}", n=grouped(sizes[x])) for x in "BTCHGKDVF" if x in sizes)
+
+
+# tables -----------------------------------------------------------------------------------
+
+
+def parameters(cost: Cost) -> Listing:
+    """List what is learned: each matrix, the parts, the block, the model."""
+    rows: list[tuple[Entry, ...]] = []
+    totals: list[int] = []
+    every = cost.parameters
+    most = cost.parameters_of() or 1
+
+    def add(
+        name: str, shape: str, form: Form | None, count: int, total: bool = False, own: bool = True
+    ) -> None:
+        share: Entry = Bar(count / most) if own else ""
+        rows.append((name, shape, written(form) if form else "", grouped(count), share))
+        if total:
+            totals.append(len(rows) - 1)
+
+    for p in _once(cost):
+        add(p.ref.name, dims(p.ref.shape), p.form, p.count)
+    for part, kind in (
+        ("attn", "matrix"),
+        ("attn", "bias"),
+        ("ffn", "matrix"),
+        ("ffn", "bias"),
+        ("", "norm"),
+    ):
+        some = [p for p in every if kind == p.kind and part in ("", p.part)]
+        if len(some) > 1:
+            key = "total.norm" if kind == "norm" else f"total.{part}.{kind}"
+            add(say(key), "", _sum(some), sum(p.count for p in some), True)
+    add(_whole(cost), "", None, cost.parameters_of(), True)
+    _beside(cost, add)
+    columns = ("name", "shape", "form", "count", "share")
+    return listing(columns, rows, totals)
+
+
+def _whole(cost: Cost) -> str:
+    return say("total.blocks" if len(cost.plan.spec.blocks) > 1 else "total.block")
+
+
+def _beside(cost: Cost, add: object) -> None:
+    """Add the layers, and what a model has beside them."""
+    plan = cost.plan
+    assert callable(add)
+    if plan.layers > 1:
+        every = cost.parameters_of() * plan.layers
+        add(say("total.layers", n=grouped(plan.layers)), "", None, every, True, False)
+    for own in plan.outside:
+        name = say("total.tied", name=own.name) if own.tied else own.name
+        add(name, dims(own.shape), None, 0 if own.tied else prod(own.shape), False, False)
+    if plan.outside:
+        add(say("total.model"), "", None, cost.parameters_of_all, True, False)
+
+
+def _once(cost: Cost) -> list[Parameter]:
+    """Give the parameters of every block, or of the first where all blocks are alike."""
+    blocks: dict[str, list[Parameter]] = {}
+    for p in cost.parameters:
+        start = p.ref.name.rpartition(f"{p.part}.")[0]
+        blocks.setdefault(start, []).append(p)
+    looks = [[(p.part, p.kind, p.ref.shape) for p in own] for own in blocks.values()]
+    alike = len(looks) > 1 and all(look == looks[0] for look in looks)
+    return next(iter(blocks.values())) if alike else list(cost.parameters)
+
+
+def _alike(cost: Cost) -> Iterator[Piece]:
+    """Say that the parameters of the first block alone are listed, where it is so."""
+    if listed_once := len(_once(cost)):
+        sets = len(cost.parameters) // listed_once
+        if sets > 1:
+            yield Remark(say("cost.alike", n=grouped(sets)))
+
+
+def _sum(some: Iterable[Parameter]) -> Form:
+    return plus(*(p.form for p in some))
+
+
+def operations(cost: Cost) -> Listing:
+    """List the operations of each step, then of each group."""
+    rows: list[tuple[Entry, ...]] = []
+    totals: list[int] = []
+    all_of = cost.flops_of() or 1
+    for step in cost.steps:
+        if step.flops:
+            closed: Entry = written(plus(step.form, step.bias or {})) if step.form else ""
+            per = per_byte(step.intensity)
+            rows.append(
+                (step.eq.out.name, closed, grouped(step.flops), per, Bar(step.flops / all_of))
+            )
+    for group in GROUPS:
+        if n := cost.flops_of(group):
+            totals.append(len(rows))
+            rows.append((say(f"group.{group}"), "", grouped(n), "", Bar(n / all_of)))
+    products = cost.flops_of(products=True)
+    moved = sum(step.moved for step in cost.steps)
+    for name, n, per in (
+        (_whole(cost), all_of, per_byte(all_of / moved)),
+        (say("total.products"), products, ""),
+    ):
+        totals.append(len(rows))
+        rows.append((name, "", grouped(n), per, Bar(n / all_of)))
+    for name, text in _model_flops(cost):
+        totals.append(len(rows))
+        rows.append((name, "", text, "", ""))
+    return listing(("step", "form", "flops", "intensity", "share"), rows, totals)
+
+
+def _model_flops(cost: Cost) -> Iterator[tuple[str, str]]:
+    plan, sizes = cost.plan, cost.forms.sizes
+    tokens = sizes.get("B", 1) * sizes["T"]
+    total = cost.flops_of() * plan.layers
+    if plan.layers > 1:
+        yield say("total.layers", n=grouped(plan.layers)), grouped(total)
+    for own in plan.outside:
+        if own.product:
+            n = 2 * tokens * prod(own.shape)
+            total += n
+            yield own.name, grouped(n)
+    if plan.outside:
+        yield say("total.model"), grouped(total)
+    yield say("total.token"), ("≈ " if total % tokens else "") + grouped(round(total / tokens))
+
+
+def memory(cost: Cost) -> Listing:
+    """List what every step writes, and what is kept."""
+    kept = {k.ref.name for k in cost.kept}
+    total = cost.intermediate_bytes or 1
+    rows: list[tuple[Entry, ...]] = []
+    first = [k for k in cost.kept if k.ref.role != "computed"]
+    for k in first:
+        rows.append(
+            (
+                k.ref.name,
+                dims(k.ref.shape),
+                grouped(k.bytes),
+                size(k.bytes),
+                say("memory.mark"),
+                "",
+            )
+        )
+    for step in cost.steps:
+        ref, n = step.eq.out, step.written
+        mark = say("memory.mark") if ref.name in kept else ""
+        rows.append((ref.name, dims(ref.shape), grouped(n), size(n), mark, Bar(n / total)))
+    totals = []
+    one = sum(k.bytes for k in cost.kept)
+    for key, n in (("written", total), ("kept", one), ("scores", cost.score_bytes)):
+        totals.append(len(rows))
+        rows.append(
+            (
+                say(f"memory.{key}"),
+                "",
+                grouped(n),
+                size(n),
+                "",
+                Bar(n / total) if n <= total else "",
+            )
+        )
+    return listing(("step", "shape", "bytes", "size", "kept", "share"), rows, totals)
+
+
+def training(cost: Cost) -> Listing:
+    """List the memory of training, and of the cache while a model writes."""
+    own = cost.training
+    total = sum(own.values()) or 1
+    several = cost.plan.layers > 1
+    names = {key: say(f"memory.{key}") for key in own}
+    if several:
+        names["kept"] = say("memory.kept.layers", n=cost.plan.layers)
+    rows: list[tuple[Entry, ...]] = [
+        (names[key], grouped(n), size(n), Bar(n / total)) for key, n in own.items()
+    ]
+    rows.append((say("memory.training"), grouped(total), size(total), ""))
+    if cost.cache_bytes:
+        cache = say("memory.cache.layers", n=cost.plan.layers) if several else say("memory.cache")
+        rows.append((cache, grouped(cost.cache_bytes), size(cost.cache_bytes), ""))
+    return listing(("what", "bytes", "size", "share"), rows, [len(own)])
+
+
+def _types(cost: Cost) -> dict[str, str]:
+    """Name the types of gradients and moments."""
+    bits = cost.other_bits
+    copy = say("training.copy") if bits == 16 else ""
+    return {"bits": str(bits), "wide": str(max(bits, 32)), "copy": copy}
+
+
+def lora(cost: Cost) -> Iterator[Piece]:
+    """Say what LoRA adds, and which matrices it leaves alone."""
+    rank = cost.plan.lora
+    yield Heading(say("heading.lora"), prose=say("prose.lora", rank=rank))
+    once = [p.ref.name for p in _once(cost) if p.kind == "matrix"]
+    rows: list[tuple[Entry, ...]] = []
+    for a in cost.adapters:
+        if a.name in once:
+            pair = f"{dims((a.shape[0], rank))} + {dims((rank, a.shape[1]))}"
+            rows.append((a.name, pair, grouped(a.count), f"{100 * a.count / prod(a.shape):.3g} %"))
+    yield listing(("name", "shape", "added", "of_matrix"), rows, [])
+    yield from _alike(cost)
+    added = sum(a.count for a in cost.adapters) * cost.plan.layers
+    names = {a.name for a in cost.adapters}
+    left = [name for name in once if name not in names]
+    share = f"{100 * added / (cost.parameters_of_all + added):.3g} %"
+    counted = {
+        "added": grouped(added),
+        "share": share,
+        "all": grouped(cost.parameters_of_all + added),
+    }
+    yield Remark(
+        f"{say('lora.trained', **counted)}; {say('lora.untouched', names=listed(left) or say('lora.none'))}."
+    )

@@ -1,0 +1,110 @@
+"""How costs grow along an axis, and where attention overtakes the FFN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import log2
+
+from blockcalc.cost.count import GROUPS, Cost
+from blockcalc.cost.plan import fitting, resized
+from blockcalc.explain.document import Column, Entry, Heading, Listing, Piece, Remark
+from blockcalc.messages import say
+from blockcalc.notation.counts import compact, grouped, size
+
+MOST_TOKENS = 2**40
+LETTERS = {"tokens": "T", "batch": "B", "d_model": "C", "d_ff": "F", "heads": "H"}
+
+
+def overtaking(cost: Cost) -> Iterator[Piece]:
+    """Say where attention overtakes the FFN, if there are both."""
+    if cost.flops_of("scores") and cost.flops_of("ffn"):
+        yield Remark(overtakes(cost))
+
+
+def overtakes(cost: Cost) -> str:
+    """Say from how many tokens on attention takes more operations than the FFN."""
+    tokens = overtaken(cost)
+    if tokens is None:
+        return say("cost.overtakes.never")
+    always = tokens == 1
+    return say("cost.overtakes.always") if always else say("cost.overtakes", n=grouped(tokens))
+
+
+def overtaken(cost: Cost) -> int | None:
+    """Give the least number of tokens at which attention takes more operations than the FFN.
+
+    Products of matrices are counted; None where there is no such number up to 2^40, or only one of the two.
+    """
+    if not (cost.flops_of("scores") and cost.flops_of("ffn")):
+        return None
+    tokens = cost.forms.sizes["T"]
+
+    def ahead(n: int) -> bool:
+        plan = resized(cost.plan, cost.program, "tokens", n, tokens)
+        own = Cost(plan, fitting(plan))
+        return own.flops_of("projections", "scores", products=True) > own.flops_of(
+            "ffn", products=True
+        )
+
+    if ahead(1):
+        return 1
+    low, high = 1, 2
+    while not ahead(high):
+        low, high = high, high * 2
+        if high > MOST_TOKENS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if ahead(middle) else (middle, high)
+    return high
+
+
+def doubled(cost: Cost, axis: str) -> list[Cost]:
+    """Count a block with an axis doubled, and doubled again."""
+    plans = (resized(cost.plan, cost.program, axis, n) for n in (2, 4))
+    return [Cost(plan, fitting(plan)) for plan in plans]
+
+
+def growth(cost: Cost, larger: Sequence[Cost], axis: str) -> Iterator[Piece]:
+    """Set a block beside those that are larger along an axis."""
+    costs = [cost, *larger]
+    prose = say("prose.growth", axis=axis)
+    if axis in ("d_model", "heads"):
+        prose += " " + say(f"growth.note.{axis}")
+    yield Heading(say("heading.growth"), prose=prose)
+    rows: list[tuple[Entry, ...]] = []
+    for key, counts in grown(costs):
+        if any(counts):
+            write = size if key.startswith("bytes.") else compact
+            rows.append((say(f"growth.{key}"), *map(write, counts), exponent(counts)))
+    now = cost.plan.layers if axis == "layers" else cost.forms.sizes.get(LETTERS[axis], 1)
+    columns = [Column(say("column.what"), "text")]
+    columns += [Column(f"{axis} {grouped(now * n)}", "number") for n in (1, 2, 4)]
+    columns.append(Column(say("column.exponent"), "number"))
+    yield Listing(tuple(columns), tuple(rows))
+    yield from overtaking(cost)
+
+
+def grown(costs: Sequence[Cost]) -> Iterator[tuple[str, list[int]]]:
+    """Give the counts that are set side by side, of all layers."""
+    yield "parameters", [c.parameters_of() * c.plan.layers for c in costs]
+    for group in GROUPS:
+        yield group, [c.flops_of(group) * c.plan.layers for c in costs]
+    yield "operations", [c.flops_of() * c.plan.layers for c in costs]
+    yield "bytes.scores", [c.score_bytes for c in costs]
+    yield "bytes.cache", [c.cache_bytes for c in costs]
+    yield "bytes.kept", [c.kept_bytes for c in costs]
+
+
+def exponent(counts: Sequence[int]) -> str:
+    """Say by which power counts grow that belong to 1, 2 and 4.
+
+    Examples
+    --------
+    >>> exponent([3, 6, 12]), exponent([5, 5, 5]), exponent([10, 25, 70])
+    ('1', '0', '1.32 → 1.49')
+    """
+    first, last = (log2(b / a) if a else 0.0 for a, b in pairwise(counts))
+    a, b = f"{first:.3g}", f"{last:.3g}"
+    return a if a == b else f"{a} → {b}"

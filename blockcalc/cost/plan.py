@@ -1,0 +1,252 @@
+"""What is to be counted: a file, a preset or sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from blockcalc.errors import Fault, UsageError
+from blockcalc.messages import say
+from blockcalc.nn.block import program_of
+from blockcalc.nn.spec import AttentionSpec, BlockSpec, FfnSpec, NormSpec, RopeSpec, Spec
+from blockcalc.ops.op import Shape
+from blockcalc.program.builder import Misfit, Missing
+from blockcalc.program.program import Program
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a block, and its kind.
+
+    ``bias`` says whether projections and the FFN have biases and norms shift, ``qkv_bias`` whether queries,
+    keys and values have biases (None: as the others).
+    """
+
+    d_model: int = 512
+    d_ff: int = 2048
+    heads: int = 8
+    kv_heads: int = 0
+    d_head: int = 0
+    tokens: int = 128
+    batch: int = 1
+    layers: int = 1
+    gated: bool = False
+    norm_kind: str = "layer"
+    order: str = "pre"
+    activation: str = "gelu"
+    bias: bool = True
+    qkv_bias: bool | None = None
+    rope: bool = False
+    causal: bool = False
+
+    def check(self) -> None:
+        """Refuse heads that do not share out evenly."""
+        if not self.d_head and self.d_model % self.heads:
+            text = say("plan.heads", d_model=self.d_model, heads=self.heads)
+            raise UsageError(Fault(text, hint=say("plan.heads.hint")))
+        if self.kv_heads and self.heads % self.kv_heads:
+            raise UsageError(Fault(say("heads.groups", heads=self.heads, kv=self.kv_heads)))
+
+    def plan(self, **more: object) -> Plan:
+        """Make the plan of a block of these sizes."""
+        self.check()
+        d_head = self.d_head or self.d_model // self.heads
+        few = self.kv_heads or self.heads
+        rope = RopeSpec(True, d_head - d_head % 2, theta=10000.0) if self.rope else None
+        attention = AttentionSpec("attn", n_heads=self.heads, n_kv_heads=few, rope=rope)
+        ffn = FfnSpec("ffn", self.activation, self.gated)
+        one, two = (NormSpec(name, kind=self.norm_kind) for name in ("norm1", "norm2"))
+        block = BlockSpec(attention, ffn, one, two)
+        spec = Spec(self.order, (block,), {}, ())
+        return replace(Plan(spec, self.shapes(d_head, few), self.layers), **more)  # type: ignore[arg-type]
+
+    def shapes(self, d_head: int, few: int) -> dict[str, Shape]:
+        """Give the shape of every matrix."""
+        c, f, q, k = self.d_model, self.d_ff, self.heads * d_head, few * d_head
+        found: dict[str, Shape] = {"x": (self.batch, self.tokens, c)}
+        widths = {"attn.w_q": (c, q), "attn.w_k": (c, k), "attn.w_v": (c, k), "attn.w_o": (q, c)}
+        names = ("w_gate", "w_up", "w_down") if self.gated else ("w_1", "w_2")
+        widths |= {f"ffn.{name}": (f, c) if name == names[-1] else (c, f) for name in names}
+        for name, shape in widths.items():
+            found[name] = shape
+            inner = self.bias if self.qkv_bias is None else self.qkv_bias
+            if inner if name[-1] in "qkv" and name.startswith("attn") else self.bias:
+                found[name.replace(".w_", ".b_")] = (shape[1],)
+        for norm in ("norm1", "norm2"):
+            found[f"{norm}.gamma"] = (c,)
+            if self.bias and self.norm_kind == "layer":
+                found[f"{norm}.beta"] = (c,)
+        if self.rope:
+            found["attn.rope.positions"] = (self.tokens, 1)
+            found["attn.rope.freqs"] = (1, d_head // 2)
+        if self.causal:
+            found["attn.causal"] = (self.tokens, self.tokens)
+        return found
+
+
+def of_file(spec: Spec) -> Plan:
+    """Make the plan of what a file says."""
+    return Plan(spec, spec.shapes, title=spec.title or "")
+
+
+AXES: dict[str, tuple[str, ...]] = {
+    "tokens": ("token", "query", "key"),
+    "batch": ("batch",),
+    "d_model": ("d_model", "d_head", "d_v", "d_q", "d_k", "d_qkv", "d_concat", "pair"),
+    "d_ff": ("d_ff",),
+    "heads": ("head", "kv_head", "d_head", "d_v", "d_q", "d_k", "d_qkv", "d_concat"),
+    "layers": (),
+}
+
+
+def resized(plan: Plan, program: Program, axis: str, to: int, of: int = 1) -> Plan:
+    """Give a plan in which an axis is ``to / of`` as long.
+
+    ``d_model`` takes the width of a head with it, so that the number of heads stays; ``heads`` are of the
+    width that they have.
+
+    Raises
+    ------
+    UsageError
+        The block does not fit together at that size.
+    """
+    if axis == "layers":
+        return replace(plan, layers=plan.layers * to // of)
+    shapes: dict[str, Shape] = {}
+    rows = "batch" in program.inputs[0].axes
+    for ref in program.inputs:
+        wanted = (
+            n * to // of if a in AXES[axis] else n for a, n in zip(ref.axes, ref.shape, strict=True)
+        )
+        shape = tuple(wanted)
+        by_row = ref.role == "data" or ref.name.endswith("_keep")
+        shapes[ref.name] = (to // of, *shape) if axis == "batch" and not rows and by_row else shape
+    blocks = tuple(_resized(block, axis, to, of) for block in plan.spec.blocks)
+    return replace(plan, spec=replace(plan.spec, blocks=blocks), shapes=shapes)
+
+
+def _resized(block: BlockSpec, axis: str, to: int, of: int) -> BlockSpec:
+    own = block.attention
+    if axis == "heads":
+        own = replace(own, n_heads=own.n_heads * to // of, n_kv_heads=own.n_kv_heads * to // of)
+    if axis == "d_model" and own.rope:
+        own = replace(own, rope=replace(own.rope, dims=own.rope.dims * to // of))
+    return replace(block, attention=own)
+
+
+def fitting(plan: Plan) -> Program:
+    """Write the program of a plan, or say that its sizes do not fit together."""
+    try:
+        return program_of(plan.spec, plan.shapes)
+    except (Missing, Misfit) as error:
+        fault = error.faults[0]
+        text = say("plan.misfit", problem=fault.message)
+        raise UsageError(Fault(text, hint=fault.hint)) from None
+
+
+@dataclass(frozen=True)
+class Model:
+    """A published model: its sizes, what it has beside its blocks at a d_model, and where that is published."""
+
+    title: str
+    source: str
+    sizes: Mapping[str, object]
+    outside: Callable[[int], tuple[Outside, ...]] = lambda d_model: ()
+
+    def _outside(self, sizes: Sizes, changed: bool) -> Iterator[Outside]:
+        """Give what stands outside; the final norm shifts as the others do, where that was changed."""
+        for own in self.outside(sizes.d_model):
+            norm, _, part = own.name.rpartition(".")
+            if norm != "final norm" or not changed:
+                yield own
+            elif part == "gamma":
+                yield own
+                if sizes.bias and sizes.norm_kind == "layer":
+                    yield replace(own, name=f"{norm}.beta")
+
+    def plan(self, **changes: object) -> Plan:
+        """Make its plan; sizes may be changed. Without biases its norms do not shift either."""
+        sizes = Sizes(**{**self.sizes, **changes})  # type: ignore[arg-type]
+        outside = tuple(self._outside(sizes, "bias" in changes or "norm_kind" in changes))
+        return sizes.plan(outside=outside, title=self.title, source=self.source)
+
+
+def with_axes(plan: Plan, sizes: Mapping[str, int]) -> Plan:
+    """Give a file's plan other tokens, rows of a batch or layers."""
+    if "layers" in sizes and len(plan.spec.blocks) > 1:
+        raise UsageError(Fault(say("plan.stack_layers")))
+    for axis, n in sizes.items():
+        program = fitting(plan)
+        x = program.inputs[0]
+        now = {"tokens": x.shape[-2], "batch": x.shape[0] if len(x.shape) == 3 else 1, "layers": 1}
+        plan = resized(plan, program, axis, n, now[axis])
+    return plan
+
+
+def with_lora(plan: Plan, dtype: str, rank: int = 0, names: str | None = None) -> Plan:
+    """Give a plan a type for its weights, and LoRA on the matrices of some keys.
+
+    Without names it goes with w_q and w_v, as in the paper, or with the one matrix that holds both.
+    """
+    if names is not None and not rank:
+        raise UsageError(Fault(say("plan.lora_rank")))
+    there = {n.rpartition(".")[2] for n, s in plan.shapes.items() if len(s) == 2 and ".w_" in n}
+    default = "w_qkv" if "w_qkv" in there else "w_q,w_v"
+    keys = tuple(name.strip() for name in (names or default).split(",") if name.strip())
+    if rank:
+        missing = [key for key in keys if key not in there]
+        if missing or not keys:
+            text = say("plan.lora_none", names=", ".join(missing))
+            hint = say("plan.lora_hint", names=", ".join(sorted(there)))
+            raise UsageError(Fault(text, hint=hint))
+    return replace(plan, dtype=dtype, lora=rank, lora_on=keys)
+
+
+BITS = {"fp64": 64, "fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "int4": 4}
+WEIGHTS_ONLY = ("fp8", "int8", "int4")  # beside such matrices all other numbers have 16 bits
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A matrix of a model outside its blocks, such as its embedding.
+
+    One that is ``tied`` is there already under another name; a ``product`` multiplies every token.
+    """
+
+    name: str
+    shape: Shape
+    tied: bool = False
+    product: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be counted.
+
+    Attributes
+    ----------
+    spec : Spec
+        Its matrices need not be there.
+    shapes : mapping
+        The shape of every given matrix.
+    layers : int
+        How often a model has these blocks.
+    outside : tuple of Outside
+        What it has beside them.
+    dtype : str
+        A word of ``BITS``: what matrices are kept in.
+    lora : int
+        The rank of the matrices that are trained in their stead; 0 is none.
+    lora_on : tuple of str
+        The keys of those, such as ``w_q``.
+    """
+
+    spec: Spec
+    shapes: Mapping[str, Shape]
+    layers: int = 1
+    outside: tuple[Outside, ...] = ()
+    dtype: str = "fp32"
+    lora: int = 0
+    lora_on: tuple[str, ...] = ("w_q", "w_v")
+    title: str = ""
+    source: str = ""

@@ -1,0 +1,76 @@
+"""What is said of shapes: the walk through a block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from blockcalc.cost.closed_form import written
+from blockcalc.cost.count import Cost
+from blockcalc.cost.explain import cost_head
+from blockcalc.cost.plan import Plan, fitting
+from blockcalc.explain.document import Entry, Head, Heading, Listing, Piece, listing
+from blockcalc.messages import say
+from blockcalc.messages.words import dims
+from blockcalc.notation.alphabets import Text
+
+TEXT = Text()
+
+
+def shape_pieces(plan: Plan) -> Iterator[Piece]:
+    """Walk through the shapes, with the rule that makes each."""
+    cost = Cost(plan, fitting(plan))
+    head = cost_head(cost)
+    kept = tuple(f for f in head.facts if f[0] != say("fact.counting"))
+    kept += ((say("fact.walk"), (in_short(cost),)),)
+    title = say("shapes.title.of", title=plan.title) if plan.title else say("shapes.title")
+    yield Head(title, None, kept, ())
+    yield Heading(say("heading.walk"), prose=say("prose.walk"))
+    yield walk(cost)
+
+
+def walk(cost: Cost) -> Listing:
+    """List every matrix with its axes and its shape, in the order of use."""
+    rows: list[tuple[Entry, ...]] = []
+    program = cost.program
+
+    def add(name: str, axes: Sequence[str], shape: Sequence[int], rule: str) -> None:
+        rows.append((name, _bracketed(cost, axes, shape), dims(shape), rule))
+
+    shown = set()
+    for eq in program.equations:
+        for ref in eq.inputs:
+            if ref.role != "computed" and ref.name not in shown:
+                shown.add(ref.name)
+                add(ref.name, ref.axes, ref.shape, say("rule.given"))
+        add(eq.out.name, eq.out.axes, eq.out.shape, eq.op.rule(eq.inputs))
+    return listing(("name", "axes", "shape", "rule"), rows, [])
+
+
+def _bracketed(cost: Cost, axes: Sequence[str], shape: Sequence[int]) -> str:
+    """Write axes in letters: [B, H, T, D]."""
+    forms = cost.forms.each(axes, shape)
+    return "[" + ", ".join(TEXT.render(written(form)) for form in forms) + "]"
+
+
+STATIONS = (
+    "attn.q_heads",
+    "attn.q",
+    "attn.scores",
+    "attn.z",
+    "attn.out",
+    "ffn.pre",
+    "ffn.gate",
+    "ffn.out",
+)
+
+
+def in_short(cost: Cost) -> str:
+    """Draw the walk of the first block in a line: [T, C] → [H, T, D] → [H, T, T] → …."""
+    program = cost.program
+    last = program.blocks[0].last if program.blocks else len(program.equations)
+    found = [_bracketed(cost, program.inputs[0].axes, program.inputs[0].shape)]
+    for eq in program.equations[:last]:
+        if eq.out.name.endswith(STATIONS):
+            text = _bracketed(cost, eq.out.axes, eq.out.shape)
+            found += [text] if text != found[-1] else []
+    return " → ".join(found)

@@ -1,0 +1,1 @@
+"""A trace turned into a document: headings, formulas, arithmetic, matrices, tables."""

@@ -1,0 +1,91 @@
+"""Which steps of two programs are the same step, each program in its own order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from blockcalc.program.program import Program
+
+Pair = tuple[int | None, int | None]
+
+
+def align(a: Program, b: Program) -> Iterator[Pair]:
+    """Pair the steps of two programs: equal names that stand in the same order in both.
+
+    Blocks are paired first, then what lies in them, where an attention counts for more than a norm,
+    then steps. Each program's own steps are in their order.
+
+    Yields
+    ------
+    (int or None, int or None)
+        The indices of two equations that match, or one of them where it stands alone.
+    """
+    return _align(_places(a), _places(b), 0)
+
+
+Where = tuple[tuple[str, str, str], int]
+
+
+def _places(program: Program) -> list[Where]:
+    """Say for each equation which block and which section it is in, and its name."""
+    found = []
+    for index, eq in enumerate(program.equations):
+        block, section = program.block_of(index), program.top_section_of(index)
+        name = eq.out.name
+        holders = (block.name if block else "", section.name if section else name, name)
+        found.append((holders, index))
+    return found
+
+
+def _align(a: list[Where], b: list[Where], level: int) -> Iterator[Pair]:
+    if level == 3:
+        yield a[0][1], b[0][1]
+        return
+    sides = [[list(run) for _, run in groupby(own, key=lambda p: p[0][level])] for own in (a, b)]
+    names = [[run[0][0][level] for run in own] for own in sides]
+    for i, j in common(names[0], names[1]):
+        if i is not None and j is not None:
+            yield from _align(sides[0][i], sides[1][j], level + 1)
+        else:
+            yield from ((index, None) for _, index in ([] if i is None else sides[0][i]))
+            yield from ((None, index) for _, index in ([] if j is None else sides[1][j]))
+
+
+def common(a: Sequence[str], b: Sequence[str]) -> list[Pair]:
+    """Find the heaviest common subsequence; a norm weighs less than anything else.
+
+    Examples
+    --------
+    >>> common(["norm1", "attn"], ["attn", "norm1"])
+    [(0, None), (1, 0), (None, 1)]
+    """
+    start = 0
+    while start < min(len(a), len(b)) and a[start] == b[start]:
+        start += 1
+    n, m = len(a) - start, len(b) - start
+    best = [[0] * (m + 1) for _ in range(n + 1)]
+    for i in range(n - 1, -1, -1):
+        for j in range(m - 1, -1, -1):
+            same = a[start + i] == b[start + j]
+            weight = 1 if "norm" in a[start + i].rpartition(".")[2] else 10
+            kept = best[i + 1][j + 1] + weight if same else 0
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], kept)
+    pairs: list[Pair] = [(i, i) for i in range(start)]
+    i = j = 0
+    while i < n or j < m:
+        if (
+            i < n
+            and j < m
+            and a[start + i] == b[start + j]
+            and best[i][j] > max(best[i + 1][j], best[i][j + 1])
+        ):
+            pairs.append((start + i, start + j))
+            i, j = i + 1, j + 1
+        elif i < n and best[i + 1][j] == best[i][j]:
+            pairs.append((start + i, None))
+            i += 1
+        else:
+            pairs.append((None, start + j))
+            j += 1
+    return pairs

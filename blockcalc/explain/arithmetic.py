@@ -1,0 +1,292 @@
+"""Worked lines: a cell's tree with the digits that make the line true as printed.
+
+A line gets ``=`` only where it is exact in the digits that it shows, else ``≈``; and then the
+digits of its operands are widened until working the line as printed gives the result to
+half a unit of its last digit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
+from fractions import Fraction
+
+from blockcalc.explain.document import Line
+from blockcalc.notation.digits import constant, exact_figure, fraction_of, power_figure, unit_of
+from blockcalc.ops.expr import (
+    FUNCTIONS,
+    Binary,
+    Call,
+    Cell,
+    Dots,
+    Expr,
+    Figure,
+    Fold,
+    Num,
+    evaluate,
+    substitute,
+    walk,
+)
+
+MOST_EXTRA = 17
+MOST_TERMS = 12
+_KEPT_TERMS = (6, 2)  # how many of a long sum's first and last terms are shown
+
+Show = Callable[[Cell, int], Figure]
+Number = Callable[[Cell], float]
+
+
+def work(left: Expr, cell: Expr, number: Number, show: Show, result: Figure, whole: bool) -> Line:
+    """Make the line for one cell.
+
+    Parameters
+    ----------
+    left : Expr
+        What is worked, such as ``S[1,2]``.
+    cell : Expr
+        Its tree, with cells and constants at the leaves.
+    number : callable
+        The value of a cell.
+    show : callable
+        The figure of a cell, with so many extra digits.
+    result : Figure
+        The value as its table shows it.
+    whole : bool
+        Whether a sum of many terms is written out.
+    """
+    if not whole:
+        short = _shorten(cell)
+        if short is not cell:
+            middle = _figures(short, show, 0)
+            exact = not _rounded(short, number, show, 0)
+            return Line(left, "=" if exact else "≈", middle, "≈", result, True)
+    for extra in range(MOST_EXTRA):
+        middle = _figures(cell, show, extra)
+        if holds(middle, result):
+            break
+    else:
+        shorter = _fewer(middle, result)
+        if shorter is None:
+            return Line(left, "=", None, "=", result)
+        result = shorter
+    exactly = exact_value(middle)
+    blocked = result.digits == "-inf"
+    exact = blocked or (exactly is not None and exactly == fraction_of(result))
+    equals = "=" if exact else "≈"
+    relation = "≈" if _rounded(cell, number, show, extra) else "="
+    return Line(left, relation, middle, equals, result)
+
+
+def _figures(cell: Expr, show: Show, extra: int) -> Expr:
+    def leaf(e: Expr) -> Expr:
+        if isinstance(e, Cell):
+            return show(e, extra)
+        if isinstance(e, Num) and not _kept(e):
+            return constant(e.value)
+        return e
+
+    return substitute(cell, leaf)
+
+
+def _kept(e: Num) -> bool:
+    """Tell what keeps its sign or letter: a bare minus, and π."""
+    return e.value == -1 or e.symbol == "pi"
+
+
+def _rounded(cell: Expr, number: Number, show: Show, extra: int) -> bool:
+    """Tell whether some operand is shown with fewer digits than it has."""
+    for e in walk(cell):
+        if isinstance(e, Cell):
+            x, shown = number(e), show(e, extra)
+            if math.isfinite(x) and fraction_of(shown) != fraction_of(exact_figure(x)):
+                return True
+    return False
+
+
+def _shorten(cell: Expr) -> Expr:
+    """Leave the middle terms of long sums out."""
+    match cell:
+        case Fold(op=op, terms=terms) if len(terms) > MOST_TERMS:
+            head, tail = _KEPT_TERMS
+            return Fold(op, (*terms[:head], Dots(), *terms[-tail:]))
+        case Binary(op=op, left=left, right=right):
+            short = _shorten(left)
+            return cell if short is left else Binary(op, short, right)
+        case _:
+            return cell
+
+
+def holds(middle: Expr, result: Figure) -> bool:
+    """Tell whether a line is true as printed: the result is what it rounds to."""
+    if result.digits in ("inf", "-inf"):
+        return bool(evaluate(middle, as_float) == float(result.digits))
+    unit, shown = unit_of(result), fraction_of(result)
+    exactly = exact_value(middle)
+    if exactly is None:
+        near = precise_value(middle)
+        return near is not None and abs(near[0] - shown) < unit / 2 - near[1]
+    gap = abs(exactly - shown)
+    return gap < unit / 2 or (gap == unit / 2 and abs(shown) > abs(exactly))
+
+
+def precise_value(middle: Expr) -> tuple[Fraction, Fraction] | None:
+    """Work a printed line to 40 digits, and say how far off it may be.
+
+    A function without a precise form has only float64's digits. None where the value leaves the range of numbers.
+    """
+    with localcontext(_PRECISE):
+        try:
+            value = _precise(middle)
+        except ArithmeticError:
+            return None
+        if not value.is_finite():
+            return None
+        rough = any(isinstance(e, Call) and e.function not in _PRECISE_CALLS for e in walk(middle))
+        return Fraction(value), abs(Fraction(value)) * Fraction(1, 10 ** (12 if rough else 30))
+
+
+def _precise(e: Expr) -> Decimal:
+    match e:
+        case Figure():
+            return Decimal(e.digits) * Decimal(10) ** (e.exponent or 0)
+        case Num(value=value, symbol=symbol):
+            return _PI if symbol == "pi" else Decimal(value)
+        case Fold(op="+", terms=terms):
+            return sum((_precise(t) for t in terms), Decimal(0))
+        case Fold(terms=terms):
+            return max(_precise(t) for t in terms)
+        case Binary(op=op, left=left, right=right):
+            return _PRECISE_BINARY[op](_precise(left), _precise(right))
+        case Call(function=function, args=args):
+            values = [_precise(a) for a in args]
+            if function in _PRECISE_CALLS:
+                return _PRECISE_CALLS[function](*values)
+            return Decimal(float(FUNCTIONS[function](*map(float, values))))
+    raise TypeError(type(e).__name__)
+
+
+_PRECISE = Context(
+    prec=40, Emax=10**6, Emin=-(10**6), traps=[InvalidOperation, DivisionByZero, Overflow]
+)
+_PI = Decimal("3.141592653589793238462643383279502884197169")
+_PRECISE_BINARY: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "^": lambda a, b: a ** int(b),
+}
+_PRECISE_CALLS: dict[str, Callable[..., Decimal]] = {
+    "sqrt": lambda x: x.sqrt(),
+    "exp": lambda x: x.exp(),
+    "max": max,
+    "ratio": lambda a, b: a / b,
+    "over": lambda a, b: a / b if b else Decimal(0),
+    "step": lambda x: Decimal(int(x > 0)),
+    "allowed": lambda keep: Decimal(int(keep != 0)),
+    "tanh": lambda x: 1 - 2 / ((2 * x).exp() + 1),
+    "mask": lambda x, allowed: x if allowed else Decimal("-inf"),
+}
+
+
+def as_float(e: Expr) -> float:
+    """Give the number that a printed leaf spells."""
+    assert isinstance(e, Figure)
+    return float(e.digits if e.exponent is None else f"{e.digits}e{e.exponent}")
+
+
+def _fewer(middle: Expr, result: Figure) -> Figure | None:
+    """Drop digits of the result until the line holds; None if it never does."""
+    value = as_float(result)
+    if math.isinf(value):
+        return None
+    for digits in range(len(result.digits) - 1, 0, -1):
+        shorter = power_figure(value, digits) if value else result
+        if holds(middle, shorter):
+            return shorter
+    return None
+
+
+def exact_value(expr: Expr) -> Fraction | None:
+    """Work a printed line in exact fractions; None where no fraction is the answer.
+
+    Examples
+    --------
+    >>> exact_value(Binary("*", Figure("0.5"), Figure("-3")))
+    Fraction(-3, 2)
+    """
+    match expr:
+        case Figure(digits="inf" | "-inf"):
+            return None
+        case Figure():
+            return fraction_of(expr)
+        case Num(value=value):
+            return Fraction(value)
+        case Fold(op=op, terms=terms):
+            return _exact_fold(op, [exact_value(t) for t in terms])
+        case Binary(op=op, left=left, right=right):
+            return _exact_binary(op, exact_value(left), exact_value(right))
+        case Call(function=function, args=args):
+            return _exact_call(function, [exact_value(a) for a in args])
+        case _:
+            return None
+
+
+def _exact_fold(op: str, values: Sequence[Fraction | None]) -> Fraction | None:
+    known = [v for v in values if v is not None]
+    if len(known) < len(values):
+        return None
+    return sum(known, Fraction(0)) if op == "+" else max(known)
+
+
+def _exact_binary(op: str, a: Fraction | None, b: Fraction | None) -> Fraction | None:
+    if (op == "*" and 0 in (a, b)) or (op == "/" and a == 0 and b != 0):
+        return Fraction(0)
+    if a is None or b is None:
+        return None
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "/":
+            return a / b if b else None
+        case _:
+            return a ** int(b) if b.denominator == 1 and abs(b) <= 8 and (a or b >= 0) else None
+
+
+def _exact_call(function: str, args: Sequence[Fraction | None]) -> Fraction | None:
+    first = args[0]
+    if first is None:
+        return None
+    match function:
+        case "max":
+            return None if args[1] is None else max(first, args[1])
+        case "mask":
+            return first if args[1] else None
+        case "ratio" | "over" if args[1]:
+            return first / args[1]
+        case "over" if args[1] == 0:
+            return Fraction(0)
+        case "step":
+            return Fraction(int(first > 0))
+        case "allowed":
+            return Fraction(int(first != 0))
+        case "sqrt":
+            return _exact_root(first)
+        case "exp" | "erfc" | "cos" if first == 0:
+            return Fraction(1)
+        case "tanh" | "sin" if first == 0:
+            return Fraction(0)
+        case _:
+            return None
+
+
+def _exact_root(x: Fraction) -> Fraction | None:
+    if x < 0:
+        return None
+    root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
+    return root if root * root == x else None

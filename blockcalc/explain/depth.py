@@ -1,0 +1,78 @@
+"""How much is shown, and which steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from blockcalc.errors import Fault, UsageError
+from blockcalc.explain.grids import Labels
+from blockcalc.messages import say
+from blockcalc.messages.words import did_you_mean, listed
+from blockcalc.nn.spec import Spec
+from blockcalc.program.program import Program
+
+DETAILS = ("tables", "normal", "cells")
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How much is said.
+
+    Attributes
+    ----------
+    detail : str
+        ``tables``, ``normal`` (one row worked) or ``cells`` (every cell worked).
+    digits : int
+        Significant digits of what is shown.
+    prose : bool
+        Whether sections begin with a sentence of meaning.
+    whole : bool
+        Whether nothing is left out for its length.
+    patterns : tuple of str
+        Which steps; all if empty.
+    """
+
+    detail: str = "normal"
+    digits: int = 4
+    prose: bool = True
+    whole: bool = False
+    patterns: tuple[str, ...] = ()
+
+
+def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
+    """Find the steps that patterns such as ``attn.*`` name, by name or by alias.
+
+    A pattern that fits no whole name is tried on the ends of names: in a stack, every block. A name
+    without a star may also be that of a given matrix.
+    """
+    names = {eq.out.name: eq.out.name for eq in program.equations}
+    names.update(program.aliases)
+    chosen: set[str] = set()
+    for pattern in patterns:
+        hits = {t for name, t in names.items() if fnmatchcase(name, pattern)}
+        if not hits and not any(c in pattern for c in "*?["):
+            hits = {program.find(pattern)}
+        elif not hits:
+            given = {ref.name: ref.name for ref in program.inputs}
+            end = f"grad.*.{pattern[5:]}" if pattern.startswith("grad.") else f"*.{pattern}"
+            ends = [(name, t) for name, t in names.items() if fnmatchcase(name, end)]
+            hits = {t for _, t in ends} or {t for t in given if fnmatchcase(t, pattern)}
+        if not hits:
+            hint = did_you_mean(pattern, names) or say("step.list", names=listed(names))
+            raise UsageError(Fault(say("steps.none", pattern=pattern), hint=hint))
+        chosen |= hits
+    return chosen
+
+
+def labels_of(spec: Spec) -> Labels:
+    """Label the entries of an axis: tokens by their names, the rest by number."""
+
+    def labels(axis: str, n: int, batch: int | None) -> Sequence[str]:
+        alike = len(set(spec.tokens)) == 1
+        if axis in ("token", "query", "key") and (batch is not None or alike):
+            return spec.tokens[batch or 0]
+        return [str(i + 1) for i in range(n)]
+
+    return labels

@@ -1,0 +1,204 @@
+"""What is said about a run, in no format yet. Digits are decided here; layout is a view's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from blockcalc.messages import say
+from blockcalc.ops.expr import Expr, Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The beginning of a part, with a sentence of meaning; level 1 holds those of level 2."""
+
+    title: str
+    name: str = ""
+    prose: str | None = None
+    facts: tuple[str, ...] = ()
+    level: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What stands before the first step."""
+
+    title: str
+    notes: str | None
+    facts: tuple[tuple[str, tuple[str, ...]], ...]
+    hints: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A matrix that a step takes: its symbol, name, axes and shape."""
+
+    symbol: str
+    name: str
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One worked cell: ``left relation middle equals result``.
+
+    ``relation`` and ``equals`` are ``=`` or ``≈``; a shortened line has left terms out. A line
+    with no middle says in words why there is no arithmetic.
+    """
+
+    left: Expr
+    relation: str
+    middle: Expr | None
+    equals: str
+    result: Figure
+    shortened: bool = False
+    words: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The numbers of a matrix as rows; what is left out of the middle is named.
+
+    ``row_gap`` and ``column_gap`` are how many rows or columns stand left out, and
+    after which shown one.
+    """
+
+    symbol: str
+    row_axis: str
+    column_axis: str
+    row_labels: tuple[str, ...]
+    column_labels: tuple[str, ...]
+    rows: tuple[tuple[Figure, ...], ...]
+    caption: str | None = None
+    row_gap: tuple[int, int] | None = None
+    column_gap: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The matrices of the file, shown before the first step."""
+
+    matrices: tuple[tuple[Operand, tuple[Grid, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepPiece:
+    """One step: everything that is said of it."""
+
+    number: int
+    title: str
+    name: str
+    left: Expr
+    formula: Expr
+    operands: tuple[Operand, ...]
+    result: Operand
+    lines: tuple[Line, ...]
+    worked: str | None
+    grids: tuple[Grid, ...]
+    notes: tuple[str, ...]
+    definition: tuple[Expr, Expr] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The block as its few composed formulas."""
+
+    title: str
+    formulas: tuple[tuple[Expr, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A sentence of its own."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the block gives, once more at the end."""
+
+    title: str
+    operand: Operand
+    grids: tuple[Grid, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A step of two runs in one line: its number in each, and how it differs.
+
+    ``largest`` is the largest difference; without one, ``words`` say why.
+    """
+
+    name: str
+    first: int | None
+    second: int | None
+    largest: Figure | None
+    words: str
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All steps of two runs, each on one line."""
+
+    matches: tuple[Match, ...]
+
+
+Labelled = tuple[str, Grid]
+
+
+@dataclass(frozen=True, slots=True)
+class PairPiece:
+    """A step of two runs: formulas, each with whose it is, and rows of matrices to set side by side."""
+
+    match: Match
+    formulas: tuple[tuple[str, Expr, Expr], ...]
+    rows: tuple[tuple[Labelled, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A share of a whole, from 0 to 1, drawn as a bar and written in per cent."""
+
+    share: float
+
+
+Entry = str | Expr | Bar
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a list: its heading, and what stands in it: name, text, number, formula or bar."""
+
+    title: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Rows of entries under headings; ``totals`` are the rows that sum up, by number."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Entry, ...], ...]
+    totals: tuple[int, ...] = ()
+
+
+Piece = (
+    Heading | Head | Given | StepPiece | Closing | Result | Remark | Overview | PairPiece | Listing
+)
+
+KINDS = {
+    "name": "name", "step": "name", "what": "text", "shape": "text", "form": "formula", "rule": "text", "axes": "text",
+    "kept": "text", "share": "bar",
+}  # fmt: skip
+
+
+def listing(
+    columns: Sequence[str], rows: Sequence[tuple[Entry, ...]], totals: Sequence[int]
+) -> Listing:
+    """Make a list of columns by their keys."""
+    heads = tuple(Column(say(f"column.{key}"), KINDS.get(key, "number")) for key in columns)
+    return Listing(heads, tuple(rows), tuple(totals))

@@ -1,0 +1,160 @@
+"""How one matrix is shown: which rows and columns, and with which digits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockcalc.explain.document import Grid, Operand
+from blockcalc.messages import say
+from blockcalc.notation.digits import ALL_DIGITS, column_places, figure, places_needed
+from blockcalc.ops.expr import At, Figure
+from blockcalc.ops.op import Ref
+
+MOST_SHOWN = 32
+KEPT_AT_END = 8
+
+Labels = Callable[[str, int, int | None], Sequence[str]]
+
+
+@dataclass
+class Shown:
+    """The numbers of one matrix with their digits.
+
+    Parameters
+    ----------
+    ref : Ref
+    value : ndarray
+    digits : int
+        Significant digits of the largest number in a column.
+    whole : bool
+        Whether long matrices are shown whole.
+    magnitude : ndarray, optional
+        What the round-off of each number is measured by.
+    certain : callable, optional
+        Tells of a number that could be round-off that it is none.
+    inherited : callable, optional
+        Gives the round-off that a number has from those it was made of, where it has no magnitude.
+    """
+
+    ref: Ref
+    value: NDArray[Any]
+    digits: int
+    whole: bool = False
+    magnitude: NDArray[Any] | None = None
+    certain: Callable[[At], bool] | None = None
+    inherited: Callable[[At], float] | None = None
+
+    def __post_init__(self) -> None:
+        self._places: dict[At, int] = {}
+        self._double = self.value.dtype == np.float64
+        self._noise = 8 * float(np.finfo(self.value.dtype).eps)
+
+    @property
+    def operand(self) -> Operand:
+        """Name it, with axes and shape."""
+        return Operand(self.ref.symbol, self.ref.name, self.ref.axes, self.ref.shape)
+
+    @property
+    def upright(self) -> bool:
+        """A vector of results has one number a token and stands; one of weights lies."""
+        return self.value.ndim == 1 and self.ref.role != "weight"
+
+    def number(self, at: At) -> float:
+        """Give one number as Python's own."""
+        x = self.value[at]
+        return float(x) if self._double else float(str(x))
+
+    def noise(self, at: At) -> float:
+        """Give the size below which the number at a place is round-off."""
+        if self.magnitude is None:
+            size = self.inherited(at) if self.inherited and self.value[at] else 0.0
+            return size if 0 < abs(self.value[at]) <= size else 0.0
+        size = self._noise * float(self.magnitude[at])
+        if not math.isfinite(size) or not 0 < abs(self.value[at]) <= size:
+            return 0.0
+        return 0.0 if self.certain and self.certain(at) else size
+
+    def figure(self, at: At) -> Figure:
+        """Decide the digits of one number, as its table shows it."""
+        return figure(self.number(at), self._places_at(at), self.digits, self.noise(at))
+
+    def operand_figure(self, at: At, extra: int = 0) -> Figure:
+        """Decide the digits of one number in a line; ``extra`` more where it needs them.
+
+        A number that is exact with fewer decimals than its table shows gets no more: 1, not
+        1.000.
+        """
+        x = self.number(at)
+        if not math.isfinite(x):
+            return figure(x, 0, self.digits)
+        noise = 0.0 if extra else self.noise(at)
+        exact = self.digits + extra >= ALL_DIGITS
+        needed = 0 if abs(x) <= noise else places_needed(x, exact)
+        return figure(x, min(self._places_at(at) + extra, needed), self.digits + extra, noise)
+
+    def _places_at(self, at: At) -> int:
+        """Give the decimals that the column of a number shares."""
+        lead, j = at[:-2], at[-1]
+        if self.value.ndim > 1:
+            column: At = (*lead, j)
+            entries = [(*lead, i, j) for i in self._indices(self.value.shape[-2])[0]]
+        elif self.upright:
+            column, entries = (), [(i,) for i in self._indices(self.value.shape[0])[0]]
+        else:
+            column, entries = at, [at]
+        if column not in self._places:
+            loud = [x for e in entries if abs(x := self.number(e)) > self.noise(e)]
+            self._places[column] = column_places(loud, self.digits)
+        return self._places[column]
+
+    def _indices(self, n: int) -> tuple[list[int], tuple[int, int] | None]:
+        """Choose which of n rows or columns are shown, and tell what is left out."""
+        if self.whole or n <= MOST_SHOWN:
+            return list(range(n)), None
+        kept = KEPT_AT_END
+        return [*range(kept), *range(n - kept, n)], (kept, n - 2 * kept)
+
+    def grids(self, labels: Labels) -> Iterator[Grid]:
+        """Give its tables: one for each index of the axes before the last two."""
+        if self.value.ndim == 1:
+            yield self._grid((), labels)
+            return
+        for lead in product(*(range(n) for n in self.value.shape[:-2])):
+            yield self._grid(lead, labels)
+
+    def _grid(self, lead: At, labels: Labels) -> Grid:
+        axes, shape = self.ref.axes[len(lead) :], self.value.shape[len(lead) :]
+        if len(shape) == 1:
+            axes = (axes[0], "") if self.upright else ("", axes[0])
+            shape = (shape[0], 1) if self.upright else (1, shape[0])
+        rows, row_gap = self._indices(shape[0])
+        columns, column_gap = self._indices(shape[1])
+
+        def at(i: int, j: int) -> At:
+            if self.value.ndim == 1:
+                return (i,) if self.upright else (j,)
+            return (*lead, i, j)
+
+        named = dict(zip(self.ref.axes, lead, strict=False))
+        batch = named.get("batch", None if "batch" in axes else 0)
+        row_labels = labels(axes[0], shape[0], batch)
+        column_labels = labels(axes[1], shape[1], batch)
+        where = [say("grid.lead", axis=axis, n=i + 1) for axis, i in named.items()]
+        return Grid(
+            self.ref.symbol,
+            axes[0],
+            axes[1],
+            tuple(row_labels[i] for i in rows),
+            tuple(column_labels[j] for j in columns),
+            tuple(tuple(self.figure(at(i, j)) for j in columns) for i in rows),
+            ", ".join(where) or None,
+            row_gap,
+            column_gap,
+        )

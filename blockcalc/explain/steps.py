@@ -1,0 +1,353 @@
+"""Trace to Document: what is said, in which order, how deep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from blockcalc.explain.arithmetic import Number, work
+from blockcalc.explain.depth import Depth, chosen_steps, labels_of
+from blockcalc.explain.document import (
+    Closing,
+    Given,
+    Heading,
+    Line,
+    Piece,
+    Remark,
+    Result,
+    StepPiece,
+)
+from blockcalc.explain.grids import Shown
+from blockcalc.explain.head import dropouts, head, rounding
+from blockcalc.explain.round_off import is_certain
+from blockcalc.explain.summary import composed_formulas
+from blockcalc.messages import known, say
+from blockcalc.nn.spec import Spec
+from blockcalc.notation.alphabets import Text
+from blockcalc.ops.elementwise import Elementwise, Quotient
+from blockcalc.ops.expr import At, Call, Cell, Expr, Figure, Name, evaluate, fill, walk
+from blockcalc.ops.op import Array, Ref
+from blockcalc.program.program import Equation, Section
+from blockcalc.program.trace import Step, Trace
+
+MOST_LINES = 8
+ROWS = ((), ("token",), ("query",), ("head",), ("kv_head",), ("batch",), ("one",))
+
+
+def explain(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Piece]:
+    """Say everything about a run, piece by piece.
+
+    Parameters
+    ----------
+    spec : Spec
+    trace : Trace
+    depth : Depth, optional
+
+    Yields
+    ------
+    Piece
+
+    Raises
+    ------
+    UsageError
+        A pattern of ``depth`` fits no step.
+    """
+    if trace.program.forward is None:
+        return Explainer(spec, trace, depth or Depth()).pieces()
+    from blockcalc.grad.explain import GradientExplainer  # most runs go forward only
+
+    return GradientExplainer(spec, trace, depth or Depth()).pieces()
+
+
+class Explainer:
+    """Says everything about a run, piece by piece."""
+
+    text = Text()
+
+    def __init__(self, spec: Spec, trace: Trace, depth: Depth) -> None:
+        self.spec, self.trace, self.depth = spec, trace, depth
+        self.labels = labels_of(spec)
+        self.program = trace.program
+        self.digits = 12 if trace.rounding else depth.digits
+        self.blocks = {block.name: i for i, block in enumerate(self.program.blocks)}
+        self.shown: dict[tuple[str, str], Shown] = {}
+        self.first_shown: dict[str, Shown] = {}
+        self.made = {eq.out.name: eq for eq in self.program.equations}
+        self.chosen = chosen_steps(self.program, depth.patterns) if depth.patterns else None
+
+    def matrix(self, ref: Ref) -> Shown:
+        """Give the shown form of a matrix; in the next block of a stack it has another letter."""
+        key = ref.name, ref.symbol
+        if key not in self.shown:
+            value, whole = self.trace.arrays[ref.name], self.depth.whole
+            first = self.first_shown.get(ref.name)
+            if first is not None:
+                self.shown[key] = replace(first, ref=ref)
+            else:
+                self.shown[key] = Shown(ref, value, self.digits_of(ref), whole)
+                if eq := self.made.get(ref.name):
+                    self.measure(eq, self.shown[key])
+                self.first_shown[ref.name] = self.shown[key]
+        return self.shown[key]
+
+    def digits_of(self, ref: Ref) -> int:
+        """Give the significant digits that a matrix is shown with."""
+        return self.digits
+
+    def measure(self, eq: Equation, shown: Shown) -> None:
+        """Let a result know its round-off."""
+        inputs = [self.trace.arrays[r.name] for r in eq.inputs]
+        with np.errstate(all="ignore"):
+            shown.magnitude = eq.op.magnitude([self.sized(ref) for ref in eq.inputs])
+        shown.certain = lambda at: is_certain(eq, inputs, at)
+        if shown.magnitude is None and isinstance(eq.op, Elementwise):
+            shown.inherited = lambda at: self.inherited(eq, at)
+
+    def sized(self, ref: Ref) -> Array:
+        """Give the numbers of a matrix, where one is round-off the size that it is round-off of."""
+        value = self.trace.arrays[ref.name]
+        eq = self.made.get(ref.name)
+        if eq is None:
+            return value
+        magnitude = self.matrix(ref).magnitude
+        if magnitude is None:
+            return value
+        noise = np.abs(value) <= 8 * np.finfo(value.dtype).eps * magnitude
+        return np.where(noise & (value != 0), magnitude, value)
+
+    def inherited(self, eq: Equation, at: At) -> float:
+        """Give the size below which a function of numbers is round-off, for some of them are."""
+        size, others = 0.0, 1.0
+        for cell in walk(eq.op.cell(at, eq.inputs)):
+            if isinstance(cell, Cell):
+                operand = self.matrix(eq.inputs[cell.operand])
+                noise = operand.noise(cell.at)
+                size = max(size, noise)
+                others *= 1.0 if noise else max(1.0, abs(operand.number(cell.at)))
+        return size * others
+
+    def pieces(self) -> Iterator[Piece]:
+        if self.chosen is None:
+            yield head(self.spec, self.trace)
+            yield Heading(say("heading.given"))
+            yield self.given(self.program.inputs)
+        else:
+            total = len(self.program.equations)
+            named = [ref for ref in self.program.inputs if ref.name in self.chosen]
+            facts = [say(f"order.{self.spec.order}"), *rounding(self.trace), *dropouts(self.spec)]
+            order = "; ".join(facts)
+            yield Remark(
+                say("remark.chosen", order=order, n=len(self.chosen) - len(named), total=total)
+            )
+            if named:
+                yield Heading(say("heading.given"))
+                yield self.given(named)
+        yield from self.walk(0, len(self.program.equations))
+        if self.chosen is None:
+            stack = ".stack" if self.program.blocks else ""
+            title = say(f"heading.closing{stack}")
+            yield Closing(title, tuple(composed_formulas(self.program)))
+            last = self.matrix(self.program.equations[-1].out)
+            title = say(f"remark.result{'.stop' if self.spec.stop else stack}", name=last.ref.name)
+            yield Result(title, last.operand, tuple(last.grids(self.labels)))
+            if self.spec.order == "pre" and not self.spec.stop and not self.spec.final_norm:
+                yield Remark(say("remark.no_final_norm"))
+
+    def walk(self, first: int, last: int) -> Iterator[Piece]:
+        """Say everything about some steps, under the headings of their sections."""
+        headed: Section | str | None = None
+        block: Section | None = None
+        for step in self.trace.steps(first, last):
+            if self.chosen is not None and step.equation.out.name not in self.chosen:
+                continue
+            if (holder := self.program.block_of(step.index)) is not block and holder:
+                block = holder
+                yield self.block_heading(block)
+            section = self.program.top_section_of(step.index)
+            name = section.name if section else step.equation.out.name
+            key = section or name
+            if key != headed:
+                headed = key
+                yield self.heading(section, name)
+            yield self.step(step)
+
+    # sections and steps -----------------------------------------------------------------
+
+    def given(self, refs: Sequence[Ref]) -> Given:
+        """Show given matrices."""
+        shown = [self.matrix(ref) for ref in refs]
+        return Given(tuple((m.operand, tuple(m.grids(self.labels))) for m in shown))
+
+    def block_heading(self, block: Section) -> Heading:
+        """Begin a block of a stack."""
+        number = self.blocks[block.name]
+        title = say("section.block", n=number + 1, total=len(self.spec.blocks))
+        prose = None
+        if self.depth.prose and number:
+            keys = self.spec.blocks[number].keys
+            prose = say("prose.block", x=block.inputs[0].name)
+            if self.spec.blocks[number - 1].keys == keys:
+                first = next(i for i, b in enumerate(self.spec.blocks) if b.keys == keys)
+                name = self.program.blocks[first].name
+                prose += " " + say("prose.block.shared", name=name)
+        return Heading(title, block.name, prose, level=1)
+
+    def heading(self, section: Section | None, name: str) -> Heading:
+        """Begin a section, or a step that stands alone, such as a residual."""
+        key = section.kind if section else "residual"
+        prose = say(f"prose.{key}") if self.depth.prose else None
+        title = say(f"section.{key}", index=name[-1] if name[-1].isdigit() else "")
+        return Heading(title.strip(), name, prose)
+
+    def step_title(self, step: Step) -> str:
+        """Name a step in the field's words."""
+        name = step.equation.out.name
+        section = self.program.section_of(step.index)
+        if section is None:
+            return say(f"step.{name.rpartition('.')[2].rstrip('0123456789')}")
+        part = name.removeprefix(section.name).removeprefix(".")
+        if section.kind == "dropout" and part:
+            part = "keep"
+        if not part:
+            own = [eq.out.name for eq in self.program.equations[section.first : section.last]]
+            part = self.last_part(section, own)
+        return say(f"step.{section.kind}.{part}")
+
+    def last_part(self, section: Section, own: Sequence[str]) -> str:
+        """Give the part by which a section's result is also known: normalized, scaled or out."""
+        prefix = section.name + "."
+        parts = [a[len(prefix) :] for a, t in self.program.aliases.items()
+                 if t == section.name and a.startswith(prefix)]  # fmt: skip
+        return next((p for p in parts if p != "out" and known(f"step.{section.kind}.{p}")), "out")
+
+    def step(self, step: Step) -> StepPiece:
+        """Say everything about one step."""
+        eq = step.equation
+        shown = self.matrix(eq.out)
+        bare = self.depth.detail == "tables"
+        operands = () if bare else tuple(self.matrix(r).operand for r in eq.inputs)
+        lines = () if bare else tuple(self.lines(step, shown))
+        return StepPiece(
+            step.index + 1,
+            self.step_title(step),
+            eq.out.name,
+            Name(eq.out.symbol),
+            eq.op.formula([Name(r.symbol) for r in eq.inputs]),
+            operands,
+            shown.operand,
+            lines,
+            self.worked(step, len(lines)) if lines else None,
+            tuple(shown.grids(self.labels)),
+            tuple(self.notes(step)),
+            self.definition(step),
+        )
+
+    def definition(self, step: Step) -> tuple[Expr, Expr] | None:
+        """Spell out a function that formulas name: GELU(x) = …."""
+        op = step.equation.op
+        if self.depth.detail == "tables" or not isinstance(op, Elementwise) or not op.label:
+            return None
+        x = Name("x")
+        return Call(op.label, (x,)), fill(op.body, [x])
+
+    def notes(self, step: Step) -> Iterator[str]:
+        """Say where a convention stands in for an answer, and what printed digits hide."""
+        op = step.equation.op
+        section = self.program.section_of(step.index)
+        kind = section.kind if section else ""
+        if isinstance(op, Quotient):
+            undefined = op.undefined(step.inputs)
+            yield from self.undefined(step.equation.inputs[op.divisor], undefined, kind)
+            if kind == "softmax" and self.depth.detail != "tables":
+                others = ".others" if undefined.any() else ""
+                rounded = bool(self.trace.rounding)
+                yield say("note.row_sums.rounded" if rounded else f"note.row_sums{others}")
+
+    def undefined(self, divisor: Ref, undefined: Array, kind: str) -> Iterator[str]:
+        """Name the rows that cannot be divided; a head only where not all heads have the row."""
+        axes = divisor.axes[:-1]
+        every = undefined
+        if "head" in axes:
+            head = axes.index("head")
+            every = np.broadcast_to(undefined.all(axis=head, keepdims=True), undefined.shape)
+        said = set()
+        for at in zip(*undefined.nonzero(), strict=True):
+            lead = dict(zip(axes, map(int, at[:-1]), strict=True))
+            token = self.spec.tokens[lead.get("batch", 0)][int(at[-1])]
+            if every[at]:
+                lead.pop("head", None)
+            where = "".join(f", {say('grid.lead', axis=a, n=i + 1)}" for a, i in lead.items())
+            text = say(f"note.undefined.{kind}", row=int(at[-1]) + 1, token=token, where=where)
+            if text not in said:
+                said.add(text)
+                yield text
+
+    def worked(self, step: Step, count: int) -> str | None:
+        """Say which cells the worked lines are."""
+        total = step.value.size
+        if self.depth.detail == "cells" or count == total:
+            return say("worked.all")
+        row = step.value.shape[-1] if step.value.ndim > 1 else 1
+        if step.equation.out.axes[-2:-1] not in ROWS:
+            return say("worked.first") if count == row else say("worked.part", n=count, total=row)
+        if count < row:
+            return say("worked.part", n=count, total=row)
+        return say("worked.row", token=self.spec.tokens[0][0])
+
+    def cells(self, step: Step) -> Iterator[At]:
+        """Choose the cells that are worked: the first row, or all."""
+        shape = step.value.shape
+        if self.depth.detail == "cells":
+            return product(*(range(n) for n in shape))
+        if len(shape) == 1:
+            return iter([(0,)])
+        limit = shape[-1] if self.depth.whole else min(shape[-1], MOST_LINES)
+        first = (0,) * (len(shape) - 1)
+        return iter([(*first, j) for j in range(limit)])
+
+    def lines(self, step: Step, shown: Shown) -> Iterator[Line]:
+        """Work the chosen cells."""
+        eq = step.equation
+        if not eq.op.worked:
+            return
+        operands = [self.matrix(ref) for ref in eq.inputs]
+
+        def number(cell: Cell) -> float:
+            return operands[cell.operand].number(cell.at)
+
+        def show(cell: Cell, extra: int) -> Figure:
+            return operands[cell.operand].operand_figure(cell.at, extra)
+
+        for at in self.cells(step):
+            tree = eq.op.cell(at, eq.inputs)
+            left = Call("at", (Name(eq.out.symbol), *(Name(str(i + 1)) for i in at)))
+            result = shown.figure(at)
+            if isinstance(tree, Cell):
+                yield Line(left, "=", None, "=", result, words=say("words.same"))
+            elif _divides_by_nothing(tree, number):
+                yield Line(left, "=", None, "=", result, words=say("words.over"))
+            elif isinstance(eq.op, Quotient) and _no_answer(tree, number):
+                own = self.program.section_of(step.index)
+                key = ".softmax" if own is not None and own.kind == "softmax" else ""
+                yield Line(left, "=", None, "=", result, words=say(f"words.undefined{key}"))
+            else:
+                line = work(left, tree, number, show, result, self.depth.whole)
+                lost = "words.nothing" if result.digits == "-inf" else "words.lost"
+                yield line if line.middle else replace(line, words=say(lost))
+
+
+def _divides_by_nothing(tree: Expr, number: Number) -> bool:
+    """Tell whether a gradient divides by 0, which is taken as 0."""
+    divisors = (e.args[1] for e in walk(tree) if isinstance(e, Call) and e.function == "over")
+    return any(
+        evaluate(d, lambda e: number(e) if isinstance(e, Cell) else 0.0) == 0 for d in divisors
+    )
+
+
+def _no_answer(tree: Expr, number: Number) -> bool:
+    """Tell whether a quotient's divisor is 0."""
+    *_, divisor = (e for e in walk(tree) if isinstance(e, Cell))
+    return number(divisor) == 0

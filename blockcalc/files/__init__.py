@@ -1,0 +1,1 @@
+"""Bytes to plain data with places, and tensors in files."""

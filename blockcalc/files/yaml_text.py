@@ -1,0 +1,289 @@
+"""YAML text to plain data: the events of PyYAML with the number rules of YAML 1.2, within bounds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from typing import Any
+
+from blockcalc.errors import InputError
+from blockcalc.files.source import KEY, Marks, Path, Source
+from blockcalc.files.yaml_blanks import prepared
+from blockcalc.limits import MAX_DEPTH, MAX_NODES, MAX_VALUES
+from blockcalc.messages import known, say
+
+_INT = re.compile(r"[-+]?[0-9]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_DIGIT = re.compile(r"[^eE]*[1-9]")
+_WORDS: dict[str, Any] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+    **{sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")},
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}  # fmt: skip
+
+
+def plain_scalar(text: str) -> Any:
+    """Read a plain scalar by the core rules of YAML 1.2; what is no number stays text."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        return int(text) if len(text) <= 1000 else text
+    if _FLOAT.fullmatch(text):
+        number = float(text)
+        lost = number == 0 and _DIGIT.match(text)  # too small for float64
+        return text if lost or abs(number) == float("inf") else number
+    return text
+
+
+# a line of nothing but numbers in brackets, after a dash, a key or an anchor, before a comment
+_LINE = re.compile(
+    r"( *+(?:- ++)*+(?:[A-Za-z_][A-Za-z0-9_]*+: ++)?+(?:&[A-Za-z0-9_]++ ++(?=\[\[))?+[-+0-9.eE, \[\]]*+)"
+    r"((?<= )#.*)?"
+)
+_NUMBERS = re.compile(r"\[([-+0-9.][-+0-9.eE, ]*+)\]")
+_HUGE = 1e300
+_ODD = re.compile("[\u00a0\u2007\u202f\u3000\uff1a]")
+_BARE_ROWS = re.compile(r":\s+\[[^\[\]]*+\],?\s*\[")
+
+
+class _Odd(Exception):
+    """A row in short form is not what it seemed; the text has to be read number by number."""
+
+
+LABELS = "tokens"  # where a number is a text as it was typed: 007 stays 007
+
+
+def read_yaml(source: Source, at: Path = ()) -> Any:
+    """Read a text; ``at`` is the path that its value will have.
+
+    A row of plain numbers is handed to the YAML parser as one quoted text of the same length, and its
+    numbers are read by themselves: a matrix needs no node for each number. Where anything is odd
+    the text is read again as it stands.
+    """
+    source.find_marks = _mark
+    short, rows = _shortened(source.text)
+    if rows:
+        try:
+            builder = _Builder(source, short, rows)
+            data = builder.document(at)
+            if builder.met == len(rows):
+                return data
+        except (InputError, _Odd):
+            if builder.nodes > MAX_NODES or builder.count > MAX_VALUES:
+                raise  # number by number there are only more
+    return _Builder(source).document(at)
+
+
+def _mark(source: Source, marks: Marks) -> None:
+    """Note the places of a text that has been read; rows of plain numbers are noted whole."""
+    short, rows = _shortened(source.text)
+    builder = _Builder(source, short, rows, marks)
+    with suppress(InputError, _Odd):
+        builder.document()
+        if builder.met == len(rows):
+            return
+    marks.clear()
+    source.rows.clear()
+    _Builder(source, marks=marks).document()
+
+
+def _shortened(text: str) -> tuple[str, set[tuple[int, int]]]:
+    """Quote every row of plain numbers; give the text and where the rows begin."""
+    lines = text.split("\n")
+    rows: set[tuple[int, int]] = set()
+    for i, line in enumerate(lines):
+        parts = _LINE.fullmatch(line) if "[" in line else None
+        if parts:
+            rows.update((i, found.start()) for found in _NUMBERS.finditer(parts[1]))
+            lines[i] = _NUMBERS.sub(r'"\1"', parts[1]) + (parts[2] or "")
+    return "\n".join(lines), rows
+
+
+def _numbers(text: str) -> list[Any]:
+    """Read the numbers of a row, each as by itself."""
+    try:
+        found: list[Any] = json.loads(f"[{text}]")
+        if max(found) < _HUGE and min(found) > -_HUGE and (0 not in found or "-" not in text):
+            return found
+    except ValueError:
+        pass
+    words = [word.strip() for word in text.split(",")]
+    if not all(_INT.fullmatch(word) or _FLOAT.fullmatch(word) for word in words):
+        raise _Odd
+    return [plain_scalar(word) for word in words]
+
+
+class _Builder:
+    """Builds plain data from YAML events, within bounds, and notes places if asked.
+
+    ``short`` is the text with its rows of numbers quoted, ``rows`` where they begin; ``met`` counts
+    those that were read.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        short: str | None = None,
+        rows: Collection[tuple[int, int]] = (),
+        marks: Marks | None = None,
+    ) -> None:
+        self.source, self.marks, self.short, self.rows = source, marks, short, rows
+        self.met = 0
+        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.open: set[str] = set()
+        self.count = 0
+        self.nodes = 0
+
+    def document(self, at: Path = ()) -> Any:
+        import yaml
+
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        text = self.source.text if self.short is None else self.short
+        try:
+            self.events: Iterator[Any] = yaml.parse(prepared(text), Loader=loader)
+            next(self.events)
+            start = next(self.events)
+            if isinstance(start, yaml.StreamEndEvent):
+                raise self.source.fail(say("file.empty"), 0, 0)
+            data = self.node(next(self.events), at, 0)
+            next(self.events)
+            more = next(self.events)
+            if not isinstance(more, yaml.StreamEndEvent):
+                raise self.fail("yaml.second_document", more)
+            return data
+        except yaml.YAMLError as error:
+            raise self.syntax(error) from None
+
+    def syntax(self, error: Any) -> InputError:
+        """Say in plain words what a YAML error means for the person."""
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        if mark is None:
+            position = getattr(error, "position", 0)
+            line = self.source.text.count("\n", 0, position)
+            character = self.source.text[position : position + 1]
+            message = say("yaml.character", code=f"U+{ord(character or chr(0)):04X}")
+            return self.source.fail(message, line, 0)
+        line, column = mark.line, mark.column
+        lines = self.source.text.split("\n")
+        text = lines[line] if line < len(lines) else ""
+        if "\t" in text[: len(text) - len(text.lstrip())]:
+            return self.source.fail(say("yaml.tab"), line, 0, say("yaml.tab.hint"))
+        if odd := _ODD.search("\n".join(lines[: line + 1])):
+            at = odd.start() - (self.source.text.rfind("\n", 0, odd.start()) + 1)
+            like = say("yaml.blank.colon" if odd[0] == "\uff1a" else "yaml.blank.space")
+            there = self.source.text.count("\n", 0, odd.start())
+            message = say("yaml.blank", code=f"U+{ord(odd[0]):04X}", like=like)
+            return self.source.fail(message, there, at)
+        problem = str(getattr(error, "problem", error))
+        if "nesting depth" in problem:
+            return self.source.fail(say("file.deep", limit=MAX_DEPTH), line, column)
+        key = f"yaml.hint.{problem}"
+        hint = say(key) if known(key) else None
+        if _BARE_ROWS.search("\n".join(lines[max(0, line - 1) : line + 1])):
+            hint = say("yaml.hint.brackets")
+        return self.source.fail(say("yaml.syntax", problem=problem), line, column, hint)
+
+    def fail(self, key: str, event: Any, /, **fields: Any) -> InputError:
+        mark, hint = event.start_mark, f"{key}.hint"
+        told = say(hint) if known(hint) else None
+        return self.source.fail(say(key, **fields), mark.line, mark.column, told)
+
+    def node(self, event: Any, path: Path, depth: int) -> Any:
+        kind = type(event).__name__
+        if self.marks is not None:
+            self.marks[path] = (event.start_mark.line, event.start_mark.column)
+        self.count += 1
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise self.fail("file.nodes", event, limit=MAX_NODES)
+        if kind == "AliasEvent":
+            return self.alias(event)
+        if event.tag not in (None, "!") or (event.tag == "!" and kind != "ScalarEvent"):
+            raise self.fail("yaml.tag", event, tag=event.tag)
+        before, anchor = self.count, event.anchor
+        if anchor is not None:
+            self.open.add(anchor)
+        if kind == "ScalarEvent" and event.style == '"' and self.is_row(event):
+            value: Any = self.row(event, path, depth)
+        elif kind == "ScalarEvent":
+            plain = event.implicit[0] and event.tag is None
+            value = plain_scalar(event.value) if plain else event.value
+            if type(value) in (int, float) and path[:1] == (LABELS,):
+                value = event.value
+        else:
+            if depth >= MAX_DEPTH:
+                raise self.fail("file.deep", event, limit=MAX_DEPTH)
+            inside = self.sequence if kind == "SequenceStartEvent" else self.mapping
+            value = inside(path, depth + 1)
+        if self.count > MAX_VALUES:
+            raise self.fail("file.values", event, limit=MAX_VALUES)
+        if anchor is not None:
+            self.open.discard(anchor)
+            self.anchors[anchor] = (value, self.count - before + 1)
+        return value
+
+    def is_row(self, event: Any) -> bool:
+        """Tell whether a quoted text is a row in short form: one begins there."""
+        return (event.start_mark.line, event.start_mark.column) in self.rows
+
+    def row(self, event: Any, path: Path, depth: int) -> list[Any]:
+        """Read a row in short form."""
+        if depth >= MAX_DEPTH:
+            raise _Odd
+        if self.marks is not None:
+            self.source.rows[path] = event.start_mark.index
+        words = (word.strip() for word in event.value.split(","))
+        label = path[:1] == (LABELS,)
+        found = [word for word in words if word] if label else _numbers(event.value)
+        self.met += 1
+        self.count += len(found)
+        return found
+
+    def alias(self, event: Any) -> Any:
+        if event.anchor in self.open:
+            raise self.fail("yaml.alias_self", event, name=event.anchor)
+        if event.anchor not in self.anchors:
+            raise self.fail("yaml.alias_unknown", event, name=event.anchor)
+        value, size = self.anchors[event.anchor]
+        self.count += size
+        if self.count > MAX_VALUES:
+            raise self.fail("file.values", event, limit=MAX_VALUES)
+        return value
+
+    def sequence(self, path: Path, depth: int) -> list[Any]:
+        items: list[Any] = []
+        while type(event := next(self.events)).__name__ != "SequenceEndEvent":
+            items.append(self.node(event, (*path, len(items)), depth))
+        return items
+
+    def mapping(self, path: Path, depth: int) -> dict[str, Any]:
+        items: dict[str, Any] = {}
+        lines: dict[str, int] = {}
+        merged: list[dict[str, Any]] = []
+        while (kind := type(event := next(self.events)).__name__) != "MappingEndEvent":
+            if kind != "ScalarEvent":
+                raise self.fail("yaml.key", event)
+            key = event.value
+            if key in lines:
+                raise self.fail("key.twice", event, key=key, line=lines[key] + 1)
+            lines[key] = event.start_mark.line
+            if self.marks is not None:
+                self.marks[KEY, *path, key] = (event.start_mark.line, event.start_mark.column)
+            value = self.node(next(self.events), (*path, key), depth)
+            if key == "<<" and event.implicit[0]:
+                merged.extend(self.merge(value, event))
+            else:
+                items[key] = value
+        for other in merged:
+            for key, value in other.items():
+                items.setdefault(key, value)
+        return items
+
+    def merge(self, value: Any, event: Any) -> list[dict[str, Any]]:
+        parts = value if isinstance(value, list) else [value]
+        if not all(isinstance(part, dict) for part in parts):
+            raise self.fail("yaml.merge", event)
+        return parts

@@ -1,0 +1,237 @@
+"""What is said of a backward pass: the forward in brief, the loss, every gradient, and all of them in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from blockcalc.explain.document import Column, Entry, Heading, Listing, Piece
+from blockcalc.explain.head import head
+from blockcalc.explain.steps import Explainer
+from blockcalc.grad.loss import loss_text
+from blockcalc.grad.run import gradient_of, norm_of, parameters, scale
+from blockcalc.grad.tables import written
+from blockcalc.messages import say
+from blockcalc.messages.words import dims
+from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.ops.elementwise import Elementwise, Quotient
+from blockcalc.ops.expr import Call, Name, walk
+from blockcalc.ops.op import Array, Ref
+from blockcalc.program.loss import Loss
+from blockcalc.program.program import Equation, Section
+from blockcalc.program.trace import Step
+
+NOTHING = 1e-13  # of the largest gradient: what is smaller is round-off
+INNER = ("product", "row_sum", "row_mean", "product_mean", "each", "along", "slope")
+
+
+class GradientExplainer(Explainer):
+    """Says everything about a run that goes backward."""
+
+    def pieces(self) -> Iterator[Piece]:
+        self.start = self.program.start()
+        if self.chosen is not None:
+            yield from super().pieces()
+            return
+        first = head(self.spec, replace(self.trace, program=self.start))
+        facts = (
+            *first.facts,
+            (say("fact.loss"), self._loss()),
+            (say("fact.gradients"), self._how()),
+        )
+        yield replace(first, facts=facts)
+        yield Heading(say("heading.given"))
+        yield self.given(self.program.inputs)
+        if self.depth.detail == "cells":
+            yield from self.walk(0, len(self.start.equations))
+        else:
+            prose = say("prose.forward") if self.depth.prose else None
+            yield Heading(say("heading.forward"), prose=prose)
+            yield self.brief()
+            yield self.given([eq.out for eq in self.start.equations])
+        yield from self.walk(len(self.start.equations), len(self.program.equations))
+        yield Heading(say("heading.table"), prose=say("prose.table") if self.depth.prose else None)
+        yield self.table()
+
+    def _loss(self) -> tuple[str, ...]:
+        kinds = {s.settings["of"] for s in self.program.sections if s.name == "loss"}
+        text = loss_text(self.spec, Loss(str(*kinds)))
+        value = self.written(float(self.trace.arrays["loss"][0]))
+        return text, say("loss.value", value=value)
+
+    def _how(self) -> tuple[str, ...]:
+        names = {eq.out.name.rpartition(".")[2] for eq in self.program.equations}
+        closed = bool(names & {"row_sum", "product_mean"})
+        parts = [say("gradients.closed" if closed else "gradients.chain")] if self._inside() else []
+        parts += [say("gradients.rounded")] if self.trace.rounding else []
+        return (*parts, say("gradients.names"))
+
+    def digits_of(self, ref: Ref) -> int:
+        forward = ref.name in self.names or not self.trace.rounding
+        return self.digits if forward else self.depth.digits
+
+    def _inside(self) -> bool:
+        kinds = {s.kind for s in self.start.sections}
+        return bool(kinds & {"softmax", "layer_norm", "rms_norm"})
+
+    def written(self, x: float) -> str:
+        """Write a number in a table."""
+        return written(x, self.depth.digits)
+
+    # pieces -----------------------------------------------------------------------------
+
+    def brief(self) -> Listing:
+        """List the forward steps, one line each."""
+        rows: list[tuple[Entry, ...]] = []
+        for i, eq in enumerate(self.start.equations, 1):
+            formula = eq.op.formula([Name(r.symbol) for r in eq.inputs])
+            left = self.text.symbol(eq.out.symbol)
+            rows.append(
+                (str(i), eq.out.name, dims(eq.out.shape), f"{left} = {self.text.render(formula)}")
+            )
+        heads = (("number", "number"), ("step", "name"), ("shape", "text"), ("formula", "text"))
+        return Listing(
+            tuple(Column(say(f"column.{key}"), kind) for key, kind in heads), tuple(rows)
+        )
+
+    def heading(self, section: Section | None, name: str) -> Heading:
+        if section is None or section.kind not in ("loss", "grad"):
+            return super().heading(section, name)
+        key = "loss" if section.kind == "loss" else f"grad.{section.settings['of']}"
+        prose = say(f"prose.{key}") if self.depth.prose else None
+        return Heading(say(f"section.{key}"), section.name, prose or None)
+
+    def step_title(self, step: Step) -> str:
+        name = step.equation.out.name
+        if name.startswith("loss"):
+            return say(f"step.loss.{name.rpartition('.')[2]}")
+        if name.startswith("new."):
+            return say("step.grad.new", name=name.removeprefix("new."))
+        if not name.startswith("grad."):
+            return super().step_title(step)
+        own = name.removeprefix("grad.")
+        *_, last = own.split(".")
+        if last in INNER and own not in self.names:
+            return say(f"step.grad.{last}")
+        target, _, way = own.partition(".from.")
+        if way:
+            return say("step.grad.part", name=target, way=way)
+        together = sum(r.name.startswith(f"{name}.from.") for r in step.equation.inputs) > 1
+        return say("step.grad.sum" if together else "step.grad.whole", name=target)
+
+    def notes(self, step: Step) -> Iterator[str]:
+        yield from super().notes(step)
+        eq = step.equation
+        if step.index < len(self.start.equations):
+            return
+        if over := eq.op.sums_over(eq.inputs):
+            yield say("note.sums", axes=" and ".join(dict.fromkeys(over)))
+        if unseen := self.unseen(eq):
+            yield say("note.unseen", rows=", ".join(unseen))
+        if isinstance(eq.op, Elementwise):
+            slots = {
+                e.args[0] for e in walk(eq.op.body) if isinstance(e, Call) and e.function == "step"
+            }
+            for slot in slots:
+                taken = step.inputs[slot.index] if hasattr(slot, "index") else np.ones(1)
+                n = int((taken == 0).sum())
+                if n:
+                    yield say("note.step_at_zero", n=n, total=taken.size)
+
+    def unseen(self, eq: Equation) -> list[str]:
+        """Name the rows of a softmax's gradient that see nothing."""
+        outs = {s.out.name for s in self.start.sections if s.kind == "softmax"}
+        first = eq.inputs[0].name if eq.inputs else ""
+        if first not in outs or len(eq.inputs) != 3:
+            return []
+        nothing = np.asarray((self.trace.arrays[first] == 0).all(axis=-1))
+        return [str(int(i) + 1) for i in np.unique(np.argwhere(nothing)[:, -1])]
+
+    # the table --------------------------------------------------------------------------
+
+    def table(self) -> Listing:
+        """List the gradient of every parameter and of x, and the norm of all."""
+        inputs = [ref for ref in self.start.inputs if ref.role == "data"]
+        refs = [*inputs, *parameters(self.start)]
+        top = scale(self.trace)
+        rows: list[tuple[Entry, ...]] = []
+        squares = 0.0
+        for ref in refs:
+            g = gradient_of(self.trace, ref.name)
+            quiet = np.abs(g) <= NOTHING * top
+            g = np.where(quiet, 0.0, g)
+            squares += norm_of(g) ** 2 if ref.role == "weight" else 0.0
+            at = np.unravel_index(int(np.abs(g).argmax()), g.shape)
+            where = "[" + ",".join(str(int(i) + 1) for i in at) + "]"
+            largest = "0" if quiet.all() else self.written(float(g[at]))
+            norm = "0" if quiet.all() else self.written(norm_of(g))
+            zeros = f"{int(quiet.sum())}/{g.size}" if quiet.any() else ""
+            reason = self.reason(ref, quiet) if quiet.any() else ""
+            rows.append(
+                (f"grad.{ref.name}", norm, largest, "" if quiet.all() else where, zeros, reason)
+            )
+        rows.append((say("total.gradient"), self.written(float(np.sqrt(squares))), "", "", "", ""))
+        heads = ("name", "norm", "largest", "where", "zeros", "reason")
+        kinds = {"name": "name", "where": "text", "reason": "text"}
+        columns = tuple(Column(say(f"column.{key}"), kinds.get(key, "number")) for key in heads)
+        return Listing(columns, tuple(rows), (len(rows) - 1,))
+
+    def reason(self, ref: Ref, quiet: Array) -> str:
+        """Say why entries of a gradient are 0, where that is known."""
+        *lead, part, own = f"..{ref.name}".split(".")
+        start = ".".join(x for x in lead if x)
+        start = f"{start}." if start else ""
+        if own in ("b_k", "b_qkv") and f"{start}attn.k_rope" not in self.trace.arrays:
+            return say("why.b_k")
+        if quiet.all() and self._two():
+            return say("why.two")
+        if quiet.all() and self._constant():
+            return say("why.constant")
+        dead = self._dead(start, ref, quiet) if part == "ffn" else None
+        if dead is not None and dead.any():
+            some = {"n": int(dead.sum()), "all": int(quiet.sum())}
+            reason = say("why.dead")
+            return reason if dead.sum() == quiet.sum() else say("why.some", reason=reason, **some)
+        return say("why.masked") if ref.role == "data" and self._unseen(start, quiet) else ""
+
+    def _constant(self) -> bool:
+        """Tell whether the loss is the sum of rows that a norm has just brought to the same sum."""
+        kinds = {s.settings["of"] for s in self.program.sections if s.name == "loss"}
+        last = self.start.sections[-1] if self.start.sections else None
+        norm = (
+            last is not None
+            and last.kind == "layer_norm"
+            and last.last == len(self.start.equations)
+        )
+        return kinds == {"sum"} and norm and isinstance(self.start.equations[-1].op, Quotient)
+
+    def _dead(self, start: str, ref: Ref, quiet: Array) -> Array | None:
+        """Find the zeros that belong to a hidden unit which ReLU silences for all tokens."""
+        relu = any(eq.op == ACTIVATIONS["relu"] for eq in self.start.equations)
+        pre = self.trace.arrays.get(f"{start}ffn.pre", self.trace.arrays.get(f"{start}ffn.gate"))
+        axes = [axis for axis, name in enumerate(ref.axes) if name == "d_ff"]
+        if not relu or pre is None or not axes:
+            return None
+        silent = np.asarray((pre <= 0).all(axis=tuple(range(pre.ndim - 1))))
+        shape = [1] * quiet.ndim
+        shape[axes[0]] = len(silent)
+        return np.asarray(quiet & silent.reshape(shape))
+
+    def _two(self) -> bool:
+        return any(s.kind == "layer_norm" and s.settings["width"] == 2 for s in self.start.sections)
+
+    def _unseen(self, start: str, quiet: Array) -> bool:
+        """Tell whether every row of zeros is of a token that no query looks at."""
+        weights = self.trace.arrays.get(f"{start}attn.weights")
+        rows = np.asarray(quiet.all(axis=-1))
+        if weights is None or not rows.any() or rows.ndim != 1:
+            return False
+        seen = (weights != 0).any(axis=tuple(range(weights.ndim - 1)))
+        return bool(not (rows & seen).any() and (quiet == rows[:, None]).all())
+
+    @property
+    def names(self) -> set[str]:
+        """Give every name of the forward pass."""
+        return {*self.start.refs()}

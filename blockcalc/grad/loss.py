@@ -1,0 +1,78 @@
+"""Choose and work the loss of a backward pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from blockcalc.errors import Fault, InputError, UsageError
+from blockcalc.messages import say
+from blockcalc.messages.words import dims
+from blockcalc.nn.block import build
+from blockcalc.nn.run import run
+from blockcalc.nn.spec import Spec
+from blockcalc.ops.op import Array, Ref
+from blockcalc.program.loss import Loss
+from blockcalc.program.trace import Trace
+
+
+def choose_loss(spec: Spec, kind: str | None = None) -> Loss:
+    """Choose the loss: what is asked for, what the file says, or to be asked for x again.
+
+    Raises
+    ------
+    UsageError
+        The loss needs a matrix that is not there.
+    """
+    out = _result(spec)
+    kind = kind or spec.loss or ("mse" if out.shape == spec.arrays["x"].shape else "sum")
+    loss = Loss(kind)
+    own = kind == "mse" and out.shape == spec.arrays["x"].shape
+    if loss.matrix and loss.matrix not in spec.arrays and not own:
+        key = loss.matrix.removeprefix("loss.")
+        raise UsageError(Fault(say("loss.needs", kind=kind, key=key)))
+    if loss.matrix in spec.arrays and spec.arrays[loss.matrix].shape != out.shape:
+        sizes = {"has": dims(spec.arrays[loss.matrix].shape), "wanted": dims(out.shape)}
+        text = say("loss.shape", name=loss.matrix, out=out.name, **sizes)
+        raise InputError(Fault(text, spec.place(loss.matrix)))
+    return loss
+
+
+def _result(spec: Spec) -> Ref:
+    equations = build(spec).equations
+    if not equations:
+        raise UsageError(Fault(say("loss.none")))
+    return equations[-1].out
+
+
+def loss_text(spec: Spec, loss: Loss) -> str:
+    """Say in a formula what the loss is."""
+    given = not loss.matrix or loss.matrix in spec.arrays
+    return say(f"loss.{loss.kind}" if given else "loss.mse.x", name=_result(spec).name)
+
+
+def _arrays(spec: Spec, loss: Loss, trace: Trace) -> dict[str, Array]:
+    arrays = dict(trace.arrays)
+    if loss.matrix and loss.matrix not in arrays:
+        arrays[loss.matrix] = arrays["x"]
+    return arrays
+
+
+def loss_after(spec: Spec, kind: str | None, trace: Trace) -> float:
+    """Work the loss again with the new matrices."""
+    new = {n.removeprefix("new."): trace.arrays[n] for n in trace if n.startswith("new.")}
+    changed = replace(spec, arrays={**spec.arrays, **new})
+    return loss_of(changed, choose_loss(spec, kind))
+
+
+def loss_of(spec: Spec, loss: Loss) -> float:
+    """Work a block forward, and its loss."""
+    trace = run(spec)
+    out = trace.arrays[trace.program.equations[-1].out.name]
+    other = _arrays(spec, loss, trace).get(loss.matrix)
+    return _loss(loss, out, other)
+
+
+def _loss(loss: Loss, out: Array, other: Array | None) -> float:
+    if loss.kind == "sum" or other is None:
+        return float(out.sum())
+    return float((out * other).sum() if loss.kind == "dot" else ((out - other) ** 2).mean())

@@ -1,0 +1,111 @@
+"""Work the backward pass of a spec."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from blockcalc.errors import Fault, UsageError
+from blockcalc.grad.loss import _arrays, choose_loss
+from blockcalc.messages import say
+from blockcalc.nn.run import check_size, run
+from blockcalc.nn.spec import Spec
+from blockcalc.ops.elementwise import Elementwise, Quotient
+from blockcalc.ops.expr import Num, Slot
+from blockcalc.ops.op import Array, Ref
+from blockcalc.ops.reduce import Reduce
+from blockcalc.program.backward import with_gradients
+from blockcalc.program.program import Equation, Program, Section
+from blockcalc.program.trace import Trace, steps
+
+
+def work_gradients(
+    spec: Spec, kind: str | None = None, chain: bool = False, rate: float | None = None
+) -> Trace:
+    """Work a block forward and backward.
+
+    Parameters
+    ----------
+    spec : Spec
+    kind : str, optional
+        ``sum``, ``mse`` or ``dot``, over what the file says.
+    chain : bool
+        Whether softmax and norms are gone through step by step.
+    rate : float, optional
+        With it every weight gets a new value, ``new.attn.w_q``, less so many times its gradient.
+
+    Examples
+    --------
+    >>> from blockcalc import load
+    >>> trace = work_gradients(load({"x": [[1.0, 2.0, 4.0]], "attn": {"out": [[1, 1, 1]]}, "stop": "residual1"}), "sum")
+    >>> trace["grad.x"]
+    array([[1., 1., 1.]])
+    """
+    loss = choose_loss(spec, kind)
+    trace = run(spec)
+    _refuse_inside(trace.program)
+    program = with_gradients(trace.program, loss, chain)
+    if rate is not None:
+        program = _with_new(program, rate)
+    check_size(spec, program)
+    values = _arrays(spec, loss, trace)
+    for step in steps(program, dict(values), spec.rounding):
+        values[step.equation.out.name] = step.value
+    return Trace(program, values, spec.rounding)
+
+
+def _refuse_inside(program: Program) -> None:
+    """Refuse an end inside a softmax that subtracts its maximum: to hold that fast is right for the whole alone."""
+    for eq in reversed(program.equations):
+        if isinstance(eq.op, Quotient):
+            return
+        if isinstance(eq.op, Reduce) and eq.op.kind == "max":
+            raise UsageError(Fault(say("grad.inside"), hint=say("grad.inside.hint")))
+
+
+def parameters(program: Program) -> list[Ref]:
+    """List what is learned, in the order of use."""
+    return [ref for ref in program.inputs if ref.role == "weight"]
+
+
+def gradient_of(trace: Trace, name: str) -> Array:
+    """Give the gradient of a matrix; 0 where the loss does not depend on it."""
+    own = f"grad.{name}"
+    found = trace.program.aliases.get(own, own)
+    return trace.arrays.get(found, np.zeros_like(trace.arrays[name]))
+
+
+def scale(trace: Trace) -> float:
+    """Give the largest gradient, that of the result among them: what round-off is measured by."""
+    out = trace.program.start().equations[-1].out
+    refs = [out.name, *(r.name for r in trace.program.inputs if r.role in ("weight", "data"))]
+    return max(float(np.abs(gradient_of(trace, name)).max()) for name in refs) or 1.0
+
+
+# one step of descent ------------------------------------------------------------------------
+
+
+def _with_new(program: Program, rate: float) -> Program:
+    """Write a new matrix for each that is learned."""
+    refs = program.refs()
+    equations = list(program.equations)
+    first = len(equations)
+    for ref in parameters(program):
+        name = f"grad.{ref.name}"
+        g = refs.get(program.aliases.get(name, name))
+        if g is not None:
+            out = replace(ref, name=f"new.{ref.name}", symbol=f"{ref.symbol}'", role="computed")
+            op = Elementwise(Slot(0) - Num(rate, "lr") * Slot(1))
+            equations.append(Equation(out, op, (ref, g)))
+    if len(equations) == first:
+        return program
+    section = Section(
+        "new", "grad", {"of": "descent"}, (), equations[-1].out, first, len(equations)
+    )
+    return replace(program, equations=tuple(equations), sections=(*program.sections, section))
+
+
+def norm_of(values: Array) -> float:
+    """Give the root of the sum of squares."""
+    return float(np.sqrt((values**2).sum()))

@@ -1,0 +1,77 @@
+"""Tables of a backward pass: descent, differences, stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from blockcalc.explain.document import Column, Heading, Listing, Piece, Remark
+from blockcalc.grad.differences import Difference
+from blockcalc.grad.stacks import Depth as StackDepth
+from blockcalc.messages import say
+from blockcalc.notation.alphabets import Text
+from blockcalc.notation.digits import constant
+
+
+def written(x: float, digits: int) -> str:
+    """Write a number of so many digits: 0.3622, 7.237×10⁻⁷."""
+    return Text().render(constant(float(f"{x:.{digits}g}")))
+
+
+# what else is asked --------------------------------------------------------------------------
+
+
+def descent(before: float, after: float, rate: float, digits: int) -> Iterator[Piece]:
+    """Say what one step of gradient descent does to the loss."""
+    yield Heading(say("heading.descent"), prose=say("prose.descent", lr=f"{rate:g}"))
+    yield Remark(
+        say(
+            "descent.loss",
+            before=written(before, max(digits, 6)),
+            after=written(after, max(digits, 6)),
+        )
+    )
+
+
+def numeric(found: Sequence[Difference], agrees: float) -> Iterator[Piece]:
+    """Set gradients beside their differences."""
+    yield Heading(say("heading.numeric"), prose=say("prose.numeric"))
+    rows = [
+        (
+            f"grad.{d.name}",
+            f"{d.norm:.6g}",
+            f"{d.numeric:.6g}",
+            f"{d.largest:.1e}",
+            f"{d.relative:.1e}",
+        )
+        for d in found
+    ]
+    columns = (
+        ("name", "name"),
+        ("norm", "number"),
+        ("numeric", "number"),
+        ("difference", "number"),
+        ("relative", "number"),
+    )
+    yield Listing(tuple(Column(say(f"column.{key}"), kind) for key, kind in columns), tuple(rows))
+    worst = max(found, key=lambda d: d.relative)
+    if worst.relative <= agrees:
+        yield Remark(say("numeric.agrees", worst=f"{worst.relative:.1e}"))
+    else:
+        yield Remark(say("numeric.differs", name=f"grad.{worst.name}"))
+
+
+def stacks(found: Sequence[StackDepth], counts: Sequence[int], loss: str) -> Iterator[Piece]:
+    """Set stacks of several depths side by side, block by block."""
+    text = ", ".join(map(str, counts))
+    yield Heading(say("heading.depths", depths=text), prose=say("prose.depths", loss=loss))
+    rows = []
+    for d in found:
+        shares = ["" if share is None else f"{share:.3g}" for share in d.shares]
+        first = d.block == 0
+        start = (say(f"word.{d.order}"), str(d.blocks), f"{d.loss:.6g}") if first else ("", "", "")
+        rows.append((*start, str(d.block + 1), f"{d.norm:.4g}", f"{d.rms:.4g}", *shares))
+    heads = ("order", "blocks", "loss", "block", "norm", "rms", "attn_share", "ffn_share")
+    columns = tuple(
+        Column(say(f"column.{key}"), "text" if key == "order" else "number") for key in heads
+    )
+    yield Listing(columns, tuple(rows))

@@ -1,0 +1,30 @@
+"""Every text a person reads, one table a language; a part that few commands need stands by itself."""
+
+from __future__ import annotations
+
+from blockcalc.messages.en import TEXTS
+
+
+def _table(key: str) -> dict[str, str]:
+    """Find the table that has a key."""
+    if key in TEXTS:
+        return TEXTS
+    from blockcalc.messages import en_cost, en_grad
+
+    return en_grad.TEXTS if key in en_grad.TEXTS else en_cost.TEXTS
+
+
+def say(key: str, /, **fields: object) -> str:
+    """Give the text of a key with its fields filled in.
+
+    Examples
+    --------
+    >>> say("numbers.many", n=3)
+    '3 numbers'
+    """
+    return _table(key)[key].format(**fields)
+
+
+def known(key: str) -> bool:
+    """Tell whether there is a text."""
+    return key in _table(key)

@@ -1,0 +1,1 @@
+"""The parts of a Transformer block, as functions that write equations."""

@@ -1,0 +1,76 @@
+"""Dropout in training: which numbers are kept, by a seed or by a given pattern, and the factor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockcalc.messages import say
+from blockcalc.ops.elementwise import Elementwise
+from blockcalc.ops.expr import Expr, Num, call
+from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
+from blockcalc.program.builder import Builder
+
+
+@dataclass(frozen=True)
+class Draw(Op):
+    """Ones and zeros drawn at random: 1, keep, with probability 1 - p.
+
+    The numbers are those of NumPy's ``RandomState(seed).random_sample()``, whose stream never changes;
+    a step leaves out the ``skip`` that steps before it have taken. A number is kept where the
+    drawn one is at least p.
+    """
+
+    p: float
+    seed: int
+    skip: int
+    axes: Axes
+    shape: Shape
+    worked = False
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return self.axes, self.shape
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        count = int(np.prod(self.shape))
+        drawn = np.random.RandomState(self.seed).random_sample(self.skip + count)
+        return (drawn[self.skip :].reshape(self.shape) >= self.p).astype(np.float64)
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.draw")
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return call("Bernoulli", 1.0 - Num(self.p, "p"))
+
+
+def dropout(b: Builder, place: str, x: Ref, p: float) -> Ref:
+    """Keep some numbers and multiply them by 1 / (1 - p); the others become 0.
+
+    Srivastava et al., "Dropout" (2014), in the form that scales in training, so that evaluation does
+    nothing. Without p there is no step. The pattern is a given matrix ``<place>_keep`` or
+    is drawn; steps draw one after the other from one seed.
+
+    Parameters
+    ----------
+    b : Builder
+    place : str
+        ``attn.weights``: the step that is thinned.
+    x : Ref
+    p : float
+        The probability that a number is dropped, from 0 up to, not including, 1.
+    """
+    if not p:
+        return x
+    name, out = f"{place}_keep", f"{place}_dropped"
+    with b.section(out, "dropout", x, p=p, seed=None if b.has(name) else b.seed):
+        if b.has(name):
+            keep = b.given(name, f"M_{x.symbol}", x.axes, "mask")
+        else:
+            assert b.seed is not None
+            op = Draw(p, b.seed, b.drawn, x.axes, x.shape)
+            keep = b.add(name, f"M_{x.symbol}", op)
+            b.drawn += int(np.prod(x.shape))
+        thin = Elementwise.on(lambda a, m: a * m / (1.0 - Num(p, "p")), x, keep)
+        return b.add(out, f"{x.symbol}_drop", thin, x, keep)

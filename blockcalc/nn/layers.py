@@ -1,0 +1,89 @@
+"""Softmax, norms, attention and feed-forward: plain functions that write equations.
+
+Every layer takes the builder, what flows into it, and its part of the spec, and gives back
+the ref of its result. Rows are tokens; weights stand on the right, ``Q = X W_Q``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.nn.dropout import dropout
+from blockcalc.nn.spec import FfnSpec
+from blockcalc.ops.elementwise import Elementwise, Quotient, Shifted
+from blockcalc.ops.expr import Expr, exp, ratio
+from blockcalc.ops.matmul import MatMul
+from blockcalc.ops.op import Ref
+from blockcalc.ops.reduce import Reduce
+from blockcalc.program.builder import Builder, Misfit
+
+
+def elementwise(
+    b: Builder, name: str, symbol: str, function: Callable[..., Expr], *refs: Ref
+) -> Ref:
+    """Write one elementwise equation."""
+    return b.add(name, symbol, Elementwise.on(function, *refs), *refs)
+
+
+def linear(
+    b: Builder, name: str, symbol: str, x: Ref, w: str, axis: str, out_in: bool = False
+) -> Ref:
+    """``y = x W + b``, the bias where it is given: ``[T, n] @ [n, m] -> [T, m]``.
+
+    ``w`` is the weight's name, ``attn.w_q``; its bias is ``attn.b_q``. With ``out_in`` the
+    weight is ``[m, n]`` and the formula reads ``x Wᵀ``.
+    """
+    part, _, key = w.rpartition(".")
+    letter = key.removeprefix("w_")
+    letter = letter.upper() if letter in ("q", "k", "v", "o", "qkv") else letter
+    axes = (axis, x.axes[-1]) if out_in else (x.axes[-1], axis)
+    operands = [x, b.given(w, f"W_{letter}", axes)]
+    bias = f"{part}.b_{key.removeprefix('w_')}"
+    if b.has(bias):
+        operands.append(b.given(bias, f"b_{letter}", (axis,)))
+    return b.add(name, symbol, MatMul(transpose_b=out_in), *operands)
+
+
+def softmax(b: Builder, name: str, symbol: str, s: Ref, form: str) -> Ref:
+    """Softmax of each row, taken apart.
+
+    ``plain`` is exp(s) over its row sum; ``shifted`` subtracts the row's maximum first, which
+    changes nothing but keeps the exponentials within range.
+    """
+    with b.section(name, "softmax", s, form=form):
+        if form == "shifted":
+            top = b.add(f"{name}.max", "m", Reduce("max"), s)
+            op = Shifted.on(lambda a, m: a - m, s, top)
+            s = b.add(f"{name}.shifted", "S_shifted", op, s, top)
+        e = elementwise(b, f"{name}.exp", "E", exp, s)
+        total = b.add(f"{name}.sum", "r", Reduce("sum"), e)
+        return b.add(name, symbol, Quotient.on(ratio, e, total), e, total)
+
+
+def feed_forward(b: Builder, x: Ref, spec: FfnSpec) -> Ref:
+    """Each token by itself, plain or gated; ``[T, d_model] -> [T, d_model]``.
+
+    Plain: act(x W_1 + b_1) W_2 + b_2. Gated: (act(x W_gate) ⊙ (x W_up)) W_down, with biases where
+    given; Shazeer, "GLU Variants Improve Transformer" (2020).
+    """
+    name, act = spec.name, ACTIVATIONS[spec.activation]
+    with b.section(name, "ffn", x, activation=spec.activation, gated=spec.gated):
+        if not spec.gated:
+            u = linear(b, f"{name}.pre", "U", x, f"{name}.w_1", "d_ff", spec.out_in)
+            a, last = b.add(f"{name}.act", "A", act, u), "w_2"
+        else:
+            g = linear(b, f"{name}.gate", "U_gate", x, f"{name}.w_gate", "d_ff", spec.out_in)
+            g = b.add(f"{name}.gate_act", "A_gate", act, g)
+            u = linear(b, f"{name}.up", "U_up", x, f"{name}.w_up", "d_ff", spec.out_in)
+            a = elementwise(b, f"{name}.gated", "A", lambda y, z: y * z, g, u)
+            last = "w_down"
+        a = dropout(b, f"{name}.act", a, spec.dropout)
+        return linear(b, f"{name}.out", "F", a, f"{name}.{last}", x.axes[-1], spec.out_in)
+
+
+def residual(b: Builder, name: str, index: str, x: Ref, y: Ref) -> Ref:
+    """Add what a layer found to what went into it: both ``[T, d_model]``."""
+    if x.shape != y.shape and not b.stopped:
+        raise Misfit(b.keys + y.name.removeprefix(b.steps), x, y)
+    return elementwise(b, name, f"R^({index})", lambda a, c: a + c, x, y)

@@ -1,0 +1,1 @@
+"""How numbers and formulas are written, as text and as LaTeX."""

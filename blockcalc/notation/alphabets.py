@@ -1,0 +1,236 @@
+"""How expressions and numbers look in each alphabet: text, plain text, LaTeX.
+
+Symbols are kept in ASCII, ``W_Q``, ``R^(1)``, ``mu^(1)``; an alphabet decides their looks.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from blockcalc.notation.signs import _GREEK
+from blockcalc.ops.expr import Binary, Call, Dots, Expr, Figure, Fold, Name, Num, Over, walk
+
+# how tightly a form holds together: what binds less than asked for is put in brackets
+SUM, PRODUCT, MATRIX, POWER, ATOM = 1, 2, 3, 4, 5
+_LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "@": MATRIX, ".": PRODUCT, "^": POWER}
+
+GRADIENT = "grad:"  # before the symbol of what it is the gradient of
+_SYMBOL = re.compile(r"(?P<base>[^_^]+)(?:_(?P<sub>[^^]+))?(?:\^(?P<sup>.+))?")
+_RAISED = str.maketrans("0123456789()+-f", "⁰¹²³⁴⁵⁶⁷⁸⁹⁽⁾⁺⁻ᶠ")
+
+
+class Alphabet(ABC):
+    """How forms are put together; what signs they are written with, each alphabet says."""
+
+    dots = "…"
+
+    def render(self, expr: Expr) -> str:
+        """Write an expression in one line."""
+        return self._at(expr, 0)
+
+    @abstractmethod
+    def symbol(self, symbol: str) -> str:
+        """Write a symbol."""
+
+    @abstractmethod
+    def figure(self, f: Figure) -> str:
+        """Write a number."""
+
+    def _at(self, expr: Expr, level: int, first: bool = True) -> str:
+        text, own = self._form(expr)
+        if isinstance(expr, Figure) and expr.negative and not (first and level <= SUM):
+            return f"({text})"
+        return f"({text})" if own < level else text
+
+    def _form(self, expr: Expr) -> tuple[str, int]:
+        match expr:
+            case Figure():
+                return self.figure(expr), PRODUCT if expr.exponent is not None else ATOM
+            case Num(value=value, symbol=symbol):
+                return (self.symbol(symbol), ATOM) if symbol else (f"{value:g}", ATOM)
+            case Name(symbol=symbol):
+                return self.symbol(symbol), POWER if "^" in symbol else ATOM
+            case Dots():
+                return self.dots, ATOM
+            case Fold(op="+", terms=terms):
+                parts = [self._at(t, SUM, i == 0) for i, t in enumerate(terms)]
+                return " + ".join(parts), SUM if len(parts) > 1 else _level(terms[0])
+            case Fold(op=op, terms=terms):
+                return self._call(op, terms)
+            case Over(kind=kind, body=body):
+                return self._over(kind, body)
+            case Call(function="ratio" | "over", args=args):
+                return self._binary(Binary("/", *args))
+            case Call(function=function, args=args):
+                return self._call(function, args)
+            case Binary():
+                return self._binary(expr)
+        raise TypeError(type(expr).__name__)
+
+    @abstractmethod
+    def _over(self, kind: str, body: Expr) -> tuple[str, int]: ...
+
+    @abstractmethod
+    def _call(self, function: str, args: Sequence[Expr]) -> tuple[str, int]: ...
+
+    @abstractmethod
+    def _binary(self, expr: Binary) -> tuple[str, int]: ...
+
+
+@dataclass(frozen=True)
+class Text(Alphabet):
+    """The alphabet of a terminal; ``plain`` keeps to ASCII.
+
+    Examples
+    --------
+    >>> Text().render(Binary("*", Figure("0.5"), Figure("-0.3")))
+    '0.5×(-0.3)'
+    """
+
+    plain: bool = False
+
+    def symbol(self, symbol: str) -> str:
+        """Write a symbol: ``R⁽¹⁾``, ``W_Q``, ``μ⁽¹⁾``, ``dW_Q``."""
+        if symbol.startswith(GRADIENT):
+            return "d" + self.symbol(symbol.removeprefix(GRADIENT))
+        found = _SYMBOL.fullmatch(symbol)
+        if found is None:
+            return symbol
+        base, sub, sup = found["base"], found["sub"], found["sup"]
+        if not self.plain:
+            base = _GREEK.get(base, base)
+        out = base + (f"_{sub}" if sub else "")
+        if sup:
+            out += f"^{sup}" if self.plain else sup.translate(_RAISED)
+        return out
+
+    def figure(self, f: Figure) -> str:
+        """Write a number: ``-0.5``, ``1.2×10⁻⁵``, ``-∞``."""
+        digits = f.digits if self.plain else f.digits.replace("inf", "∞")
+        if f.exponent is None:
+            return digits
+        if self.plain:
+            return f"{digits}e{f.exponent:+03d}"
+        return f"{digits}×10{str(f.exponent).translate(_RAISED)}"
+
+    @property
+    def dots(self) -> str:  # type: ignore[override]
+        """Give the mark of terms left out."""
+        return "..." if self.plain else "…"
+
+    def _over(self, kind: str, body: Expr) -> tuple[str, int]:
+        if kind == "sum":
+            return ("sum " if self.plain else "Σ ") + self._at(body, PRODUCT), PRODUCT
+        return f"{kind}({self._at(body, 0)})", ATOM
+
+    def _call(self, function: str, args: Sequence[Expr]) -> tuple[str, int]:
+        match function:
+            case "at":
+                where = ",".join(self._at(a, 0) for a in args[1:])
+                return f"{self._at(args[0], 0)}[{where}]", ATOM
+            case "transpose":
+                return self._at(args[0], ATOM) + ("^T" if self.plain else "ᵀ"), ATOM
+            case "sqrt":
+                inside = self._at(args[0], 0)
+                if self.plain:
+                    return f"sqrt({inside})", ATOM
+                alone = isinstance(args[0], Figure | Num | Name) and inside[0] != "-"
+                return f"√{inside}" if alone and "×" not in inside else f"√({inside})", ATOM
+        return f"{function}({', '.join(self._at(a, 0) for a in args)})", ATOM
+
+    def _binary(self, expr: Binary) -> tuple[str, int]:
+        op, left, right = expr.op, expr.left, expr.right
+        level = _LEVELS[op]
+        if op == "*" and left == Num(-1.0):
+            return f"-{self._at(right, PRODUCT, False)}", SUM
+        if op == "^":
+            power = f"{right.value:g}" if isinstance(right, Num) else self._at(right, 0)
+            raised = f"^{power}" if self.plain else power.translate(_RAISED)
+            return self._at(left, ATOM, False) + raised, POWER
+        tight = level + 1 if op in "-/" else level
+        a = self._at(left, level)
+        b = self._at(right, tight, False)
+        signs = {"*": "x" if self.plain else "×", "@": " ", ".": " (*) " if self.plain else " ⊙ "}
+        return a + signs.get(op, f" {op} ") + b, level
+
+
+def _level(expr: Expr) -> int:
+    return _LEVELS.get(expr.op, ATOM) if isinstance(expr, Binary) else ATOM
+
+
+_TEX_GREEK = {k: f"\\{k}" for k in _GREEK} | {"eps": r"\varepsilon"}
+_TEX_SIGNS = {"*": r" \times ", "@": r"\, ", ".": r" \odot ", "+": " + ", "-": " - "}
+_WIDE = 14  # so are those of as many signs and numbers
+_LONG = 7  # a numerator of more terms is set in brackets, so that the line can break
+
+
+class Latex(Alphabet):
+    r"""The alphabet of LaTeX's mathematics.
+
+    Examples
+    --------
+    >>> Latex().render(Binary("/", Name("S"), Call("sqrt", (Num(2.0, "d_head"),))))
+    '\\frac{S}{\\sqrt{d_{\\mathrm{head}}}}'
+    """
+
+    dots = r"\cdots"
+
+    def symbol(self, symbol: str) -> str:
+        r"""Write a symbol: ``W_{Q}``, ``\mu^{(1)}``, ``d_{\mathrm{head}}``, ``\mathrm{d}W_{Q}``."""
+        if symbol.startswith(GRADIENT):
+            return r"\mathrm{d}" + self.symbol(symbol.removeprefix(GRADIENT))
+        found = _SYMBOL.fullmatch(symbol)
+        if found is None:
+            return symbol
+        base, sub, sup = found["base"], found["sub"], found["sup"]
+        base = _TEX_GREEK.get(base) or (rf"\mathrm{{{base}}}" if len(base) > 2 else base)
+        if sub:
+            base += rf"_{{\mathrm{{{sub}}}}}" if len(sub) > 1 else f"_{{{sub}}}"
+        return base + (f"^{{{sup}}}" if sup else "")
+
+    def figure(self, f: Figure) -> str:
+        r"""Write a number: ``1.2 \times 10^{-5}``."""
+        digits = f.digits.replace("inf", r"\infty")
+        return digits if f.exponent is None else rf"{digits} \times 10^{{{f.exponent}}}"
+
+    def _over(self, kind: str, body: Expr) -> tuple[str, int]:
+        return rf"\{kind}_{{j}} " + self._at(body, PRODUCT), PRODUCT
+
+    def _call(self, function: str, args: Sequence[Expr]) -> tuple[str, int]:
+        inside = ", ".join(self._at(a, 0) for a in args)
+        match function:
+            case "at":
+                where = ",".join(self._at(a, 0) for a in args[1:])
+                name = self._at(args[0], 0)
+                return (f"{name}[{where}]" if "_" in name else f"{name}_{{{where}}}"), ATOM
+            case "transpose":
+                return self._at(args[0], ATOM) + r"^{\top}", POWER
+            case "sqrt":
+                return rf"\sqrt{{{inside}}}", ATOM
+            case "exp":
+                return rf"e^{{{inside}}}", POWER
+            case "max" | "tanh":
+                return rf"\{function}({inside})", ATOM
+        name = function.replace("_", r"\_")
+        if r"\frac" in inside:
+            return rf"\mathrm{{{name}}}\left({inside}\right)", ATOM
+        return rf"\mathrm{{{name}}}({inside})", ATOM
+
+    def _binary(self, expr: Binary) -> tuple[str, int]:
+        op, left, right = expr.op, expr.left, expr.right
+        if op == "/":
+            many = isinstance(left, Fold) and len(left.terms) > _LONG
+            if many or len(list(walk(left))) > _WIDE:
+                return f"({self._at(left, 0)}) / {self._at(right, ATOM, False)}", PRODUCT
+            return rf"\frac{{{self._at(left, 0)}}}{{{self._at(right, 0)}}}", ATOM
+        if op == "*" and left == Num(-1.0):
+            return f"-{self._at(right, PRODUCT, False)}", SUM
+        if op == "^":
+            power = f"{right.value:g}" if isinstance(right, Num) else self._at(right, 0)
+            return f"{self._at(left, ATOM, False)}^{{{power}}}", POWER
+        level = _LEVELS[op]
+        b = self._at(right, level + 1 if op == "-" else level, False)
+        return self._at(left, level) + _TEX_SIGNS[op] + b, level

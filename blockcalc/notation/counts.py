@@ -1,0 +1,44 @@
+"""How counts are written: whole numbers in groups, bytes in binary units, lists of them."""
+
+from __future__ import annotations
+
+THOUSANDS = "kMGTPE"
+UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def grouped(n: int) -> str:
+    """Write a whole number in groups of three: 1,769,472."""
+    return f"{n:,}"
+
+
+def compact(n: int) -> str:
+    """Write a count; a long one with four digits and the letter of its thousands.
+
+    Examples
+    --------
+    >>> compact(85054464), compact(3072)
+    ('85.05 M', '3,072')
+    """
+    if n < 10**6:
+        return grouped(n)
+    power = min((len(str(n)) - 1) // 3, len(THOUSANDS))
+    return f"{n / 1000**power:.4g} {THOUSANDS[power - 1]}"
+
+
+def per_byte(x: float) -> str:
+    """Write operations for each byte."""
+    return f"{x:,.0f}" if x >= 1000 else f"{x:.3g}"
+
+
+def size(n: int) -> str:
+    """Write bytes in the largest binary unit that leaves at least 1.
+
+    Examples
+    --------
+    >>> size(134217728), size(1536), size(7)
+    ('128 MiB', '1.5 KiB', '7 B')
+    """
+    power = 0
+    while power < len(UNITS) - 1 and n >= 1024 ** (power + 1):
+        power += 1
+    return f"{n / 1024**power:.4g} {UNITS[power]}"

@@ -1,0 +1,1 @@
+"""Primitive operations: shape, value, formula, cell, gradient and cost of each."""

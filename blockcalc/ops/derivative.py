@@ -1,0 +1,163 @@
+"""The derivative of a cell's tree, as a tree again.
+
+A function that is not smooth everywhere takes the value that programs take: a ReLU at 0 has derivative 0, and so
+has what would be divided by 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Set
+
+from blockcalc.ops.expr import Binary, Call, Expr, Num, Slot, call, exp, sqrt, walk
+
+ZERO, ONE = Num(0.0), Num(1.0)
+
+
+def derivative(body: Expr, slot: int) -> Expr:
+    """Differentiate the body of an elementwise operation by one of its operands.
+
+    Examples
+    --------
+    >>> derivative(Slot(0) * Slot(1), 0)
+    Slot(index=1)
+    >>> derivative(Slot(0) + 3.0, 0)
+    Num(value=1.0, symbol=None)
+    """
+    match body:
+        case Slot(index=index):
+            return ONE if index == slot else ZERO
+        case Num():
+            return ZERO
+        case Binary(op=op, left=left, right=right):
+            return _binary(op, left, right, slot)
+        case Call(function=function, args=args):
+            inner = [derivative(arg, slot) for arg in args]
+            if all(d == ZERO for d in inner):
+                return ZERO
+            return RULES[function](args, inner)
+    raise TypeError(type(body).__name__)
+
+
+def needed(body: Expr, slots: Set[int]) -> set[int]:
+    """Tell of which operands the derivatives by some of them speak: a backward pass keeps those."""
+    found = (derivative(body, slot) for slot in slots)
+    return {e.index for d in found for e in walk(d) if isinstance(e, Slot)}
+
+
+def _sigmoid(b: Expr) -> Expr | None:
+    """Give v of a divisor 1 + e^v."""
+    match b:
+        case Binary(op="+", left=Num(value=1.0), right=Call(function="exp", args=(v,))):
+            return v
+    return None
+
+
+def _binary(op: str, a: Expr, b: Expr, which: int) -> Expr:
+    da, db = derivative(a, which), derivative(b, which)
+    match op:
+        case "+":
+            return plus(da, db)
+        case "-":
+            return plus(da, ZERO if db == ZERO else negative(db))
+        case "*":
+            return plus(times(da, b), times(a, db))
+        case "/" if _sigmoid(b) is not None:
+            # of 1 / (1 + e^v) one minus it is left, which stays in range where e^v does not
+            inner = _sigmoid(b)
+            assert inner is not None
+            slope = times(over(a, b), 1.0 - ONE / b)
+            turned = negative(times(slope, derivative(inner, which)))
+            return plus(over(da, b), turned if derivative(inner, which) != ZERO else ZERO)
+        case "/":
+            second = over(times(a, db), b**2.0)
+            return plus(over(da, b), ZERO if second == ZERO else negative(second))
+        case _:
+            assert isinstance(b, Num)
+            rest = a if b.value == 2 else a ** (b.value - 1)
+            return times(times(Num(b.value), rest), da)
+
+
+def negative(a: Expr) -> Expr:
+    """Change the sign; twice is not at all."""
+    match a:
+        case Num(value=value, symbol=None):
+            return Num(-value)
+        case Binary(op="*", left=Num(value=-1.0), right=right):
+            return right
+    return Num(-1.0) * a
+
+
+def _sign(a: Expr) -> tuple[bool, Expr]:
+    """Take a minus off."""
+    if a == Num(-1.0):
+        return True, ONE
+    match a:
+        case Binary(op="*", left=Num(value=-1.0), right=right):
+            return True, right
+        case Binary(op="/", left=Binary(op="*", left=Num(value=-1.0), right=right), right=b):
+            return True, right / b
+        case Num(value=value, symbol=None) if value < 0:
+            return True, Num(-value)
+    return False, a
+
+
+def plus(a: Expr, b: Expr) -> Expr:
+    """Add, where nothing is left out that is not 0."""
+    if a == ZERO:
+        return b
+    minus, rest = _sign(b)
+    return a if b == ZERO else a - rest if minus else a + b
+
+
+def times(a: Expr, b: Expr) -> Expr:
+    """Multiply; by 0 and by 1 at once, signs first."""
+    if ZERO in (a, b):
+        return ZERO
+    (minus, a), (other, b) = _sign(a), _sign(b)
+    product = _times(a, b)
+    return negative(product) if minus != other else product
+
+
+def _times(a: Expr, b: Expr) -> Expr:
+    if a == ONE:
+        return b
+    if b == ONE:
+        return a
+    match b:
+        case Binary(op="/", left=left, right=right) if left == ONE:
+            return a / right
+        case Call(function="over", args=(left, right)) if left == ONE:
+            return call("over", a, right)
+    return a * b
+
+
+def over(a: Expr, b: Expr) -> Expr:
+    """Divide; 0 at once, signs first."""
+    minus, a = _sign(a)
+    quotient = ZERO if a == ZERO else a / b
+    return negative(quotient) if minus and quotient != ZERO else quotient
+
+
+def _ratio(args: tuple[Expr, ...], d: list[Expr]) -> Expr:
+    a, b = args
+    less = times(call("over", call("over", a, b), b), d[1])
+    own = ZERO if d[0] == ZERO else call("over", d[0], b)
+    return plus(own, ZERO if less == ZERO else negative(less))
+
+
+Rule = Callable[[tuple[Expr, ...], list[Expr]], Expr]
+RULES: dict[str, Rule] = {
+    "exp": lambda u, d: times(exp(u[0]), d[0]),
+    "sqrt": lambda u, d: call("over", d[0], 2.0 * sqrt(u[0])),
+    "tanh": lambda u, d: times(1.0 - call("tanh", u[0]) ** 2.0, d[0]),
+    "cos": lambda u, d: times(negative(call("sin", u[0])), d[0]),
+    "sin": lambda u, d: times(call("cos", u[0]), d[0]),
+    "erfc": lambda u, d: times(
+        negative(2.0 / sqrt(Num(math.pi, "pi")) * exp(negative(_sign(u[0])[1] ** 2.0))), d[0]
+    ),
+    # max(0, x) is the only one that is used
+    "max": lambda u, d: times(call("step", u[1]), d[1]),
+    "ratio": _ratio,
+    "mask": lambda u, d: times(call("allowed", u[1]), d[0]),
+}

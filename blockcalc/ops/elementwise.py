@@ -1,0 +1,250 @@
+"""The primitive operations, one card each: shape, value, formula, one cell.
+
+Layers are built of these; a softmax that were one operation could never show its row sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockcalc.messages import say
+from blockcalc.ops.broadcast import Total
+from blockcalc.ops.derivative import ONE, ZERO, derivative, needed, times
+from blockcalc.ops.expr import (
+    At,
+    Binary,
+    Call,
+    Cell,
+    Expr,
+    Num,
+    Slot,
+    arrays,
+    call,
+    entrywise,
+    fill,
+    operations,
+    substitute,
+    walk,
+)
+from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
+
+Placement = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Elementwise(Op):
+    """One function of entries that stand at the same place.
+
+    Parameters
+    ----------
+    body : Expr
+        The function, with slots for its operands. It is the arithmetic of a cell, and
+        on arrays the value.
+    label : str, optional
+        A name for the function in formulas: ``ReLU(U)``.
+    placements : tuple of tuple of int
+        For each operand, which axes of the result its own axes are.
+    rowwise : bool
+        Whether the first operand's round-off is that of its whole row, as in a norm.
+    """
+
+    body: Expr
+    label: str | None = None
+    placements: tuple[Placement, ...] | None = None
+    rowwise: bool = False
+
+    @classmethod
+    def on(
+        cls,
+        function: Callable[..., Expr],
+        *refs: Ref,
+        rowwise: bool = False,
+        axes: Axes | None = None,
+    ) -> Elementwise:
+        """Build the operation for operands that may lack some axes of the result.
+
+        ``axes`` are those of the result; without them, those of the largest operand.
+        """
+        largest = max(refs, key=lambda r: len(r.shape)).axes
+        body = function(*(Slot(i) for i in range(len(refs))))
+        return cls(body, None, tuple(_place(ref, axes or largest) for ref in refs), rowwise)
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        if self.placements is None:
+            return refs[0].axes, refs[0].shape
+        found: dict[int, tuple[str, int]] = {}
+        for ref, placement in sorted(
+            zip(refs, self.placements, strict=True), key=lambda p: -len(p[1])
+        ):
+            for axis, name, n in zip(placement, ref.axes, ref.shape, strict=True):
+                found.setdefault(axis, (name, n))
+        pairs = [found[axis] for axis in sorted(found)]
+        return tuple(name for name, _ in pairs), tuple(n for _, n in pairs)
+
+    def aligned(self, xs: Sequence[Array]) -> list[Array]:
+        """Give each operand the rank of the result, with axes of length 1 where it has none."""
+        if self.placements is None:
+            return list(xs)
+        rank = 1 + max(axis for placement in self.placements for axis in placement)
+        out = []
+        for x, placement in zip(xs, self.placements, strict=True):
+            shape = [1] * rank
+            for axis, size in zip(placement, x.shape, strict=True):
+                shape[axis] = size
+            out.append(x.reshape(shape))
+        return out
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        return arrays(self.body, self.aligned(xs))
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return call(self.label, *xs) if self.label else entrywise(fill(self.body, xs))
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        if self.placements is None:
+            return fill(self.body, [Cell(i, at) for i in range(len(refs))])
+        cells = [Cell(i, tuple(at[a] for a in p)) for i, p in enumerate(self.placements)]
+        return fill(self.body, cells)
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        wide = any(ref.shape != refs[0].shape for ref in refs)
+        return say("rule.wide" if wide else "rule.same")
+
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        slope = derivative(self.body, i)
+        if slope == ZERO:
+            return None
+        if self.label and not isinstance(slope, Num) and slope != call("step", Slot(0)):
+            steep = Elementwise(slope, f"{self.label}'")
+            return [("slope", steep, (refs[0],)), ("", Elementwise(Slot(0) * Slot(1)), (g, None))]
+        used = sorted({e.index for e in walk(slope) if isinstance(e, Slot)})
+        moved = {k: Slot(n + 1) for n, k in enumerate(used)}
+        inside = substitute(slope, lambda e: moved[e.index] if isinstance(e, Slot) else e)
+        body = Slot(0) if slope == ONE else times(Slot(0), inside)
+        own = self.placements[i] if self.placements else tuple(range(len(g.axes)))
+        left = tuple(axis for axis in range(len(g.axes)) if axis not in own)
+        lines: Gradient = []
+        if body != Slot(0):
+            places = [tuple(range(len(g.axes)))]
+            places += [self.placements[k] if self.placements else places[0] for k in used]
+            op = Elementwise(body, None, tuple(places))
+            lines.append(("each" if left else "", op, (g, *(refs[k] for k in used))))
+        if left:
+            lines.append(("", Total(left), (None if lines else g,)))
+        return lines
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        return operations(self.body)
+
+    def keeps(self, refs: Sequence[Ref], wanted: Set[int]) -> set[int]:
+        return needed(self.body, wanted)
+
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        sizes = [np.abs(x) for x in self.aligned(xs)]
+        if self.rowwise:
+            sizes[0] = np.broadcast_to(sizes[0].max(axis=-1, keepdims=True), sizes[0].shape)
+            return arrays(self.body, sizes)
+        body = _all_plus(self.body)
+        return None if body is None else arrays(body, sizes)
+
+
+def _all_plus(body: Expr) -> Expr | None:
+    """Write a body that adds and subtracts with plus alone; None where it does neither, or calls a function."""
+    found = False
+
+    def plain(e: Expr) -> Expr:
+        nonlocal found
+        if not any(isinstance(inner, Slot) for inner in walk(e)) or isinstance(e, Slot):
+            return e
+        match e:
+            case Binary(op="+" | "-", left=left, right=right):
+                found = True
+                return Binary("+", plain(left), plain(right))
+            case Binary(op="*" | "/", left=left, right=right):
+                return Binary(e.op, plain(left), plain(right))
+            case Call(function="over" | "ratio", args=args):
+                return Call(e.function, tuple(plain(arg) for arg in args))
+        raise _Function
+
+    try:
+        written = plain(body)
+    except _Function:
+        return None
+    return written if found else None
+
+
+class _Function(Exception):
+    """A body calls a function, so that its round-off is not that of a sum."""
+
+
+def _place(ref: Ref, axes: Axes) -> Placement:
+    """Match the axes of an operand with those of the result, by name or by count."""
+    if len(ref.axes) == len(axes):
+        return tuple(range(len(axes)))
+    return tuple(axes.index(axis) for axis in ref.axes)
+
+
+@dataclass(frozen=True)
+class Centered(Elementwise):
+    """Deviations from the mean of the row.
+
+    A row whose numbers are all equal, round-off of four units in the last place aside, has
+    deviations that are exactly 0, as on paper.
+    """
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        out = super().forward(xs)
+        ulps = 4 * np.finfo(out.dtype).eps * np.abs(xs[0]).max(axis=-1, keepdims=True)
+        equal = np.abs(out).max(axis=-1, keepdims=True) <= ulps
+        return np.where(equal, np.zeros_like(out), out)
+
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        # half, for round-off is told at eight units: what a row may differ by and be equal
+        top = np.abs(xs[0]).max(axis=-1, keepdims=True) / 2
+        return np.broadcast_to(top, xs[0].shape)
+
+
+@dataclass(frozen=True)
+class Quotient(Elementwise):
+    """Division in which 0/0 is 0: the last step of a norm and of a softmax."""
+
+    divisor = 1  # which operand
+
+    def undefined(self, xs: Sequence[Array]) -> Array:
+        """Tell where the divisor is 0, in the shape of the divisor."""
+        return np.asarray(xs[self.divisor] == 0)
+
+
+@dataclass(frozen=True)
+class Slope(Quotient):
+    """The last step of a norm's gradient: 0 where the norm could not divide."""
+
+    divisor = -1
+
+
+ITSELF = Slot(0)
+SQUARE = Slot(0) ** 2.0
+
+
+@dataclass(frozen=True)
+class Masked(Elementwise):
+    """Scores where a query may look, minus infinity where it may not."""
+
+    blocks = True
+
+
+@dataclass(frozen=True)
+class Shifted(Masked):
+    """Scores less the largest of their row; a row of nothing but minus infinity stays so."""
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        x, top = self.aligned(xs)
+        nothing = np.isneginf(top)
+        return np.where(nothing, x, x - np.where(nothing, np.zeros_like(top), top))
+
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        """Give what is subtracted no gradient, for it changes no softmax."""
+        return super().vjp(refs, i, g) if i == 0 else None

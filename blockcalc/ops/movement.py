@@ -1,0 +1,209 @@
+"""Operations that move numbers and leave them as they are: heads split, joined, shared out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from blockcalc.messages import say
+from blockcalc.ops.expr import At, Cell, Expr, Fold, Name, Num, Over, call
+from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
+
+
+class Movement(Op):
+    """Numbers change their places and nothing else; where one came from is found by moving places."""
+
+    word = ""
+    worked = False
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return call(self.word, *xs)
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        shape = refs[0].shape
+        return Cell(0, tuple(int(i) for i in np.unravel_index(_origins(self, shape)[at], shape)))
+
+
+def _heads(n: int) -> str:
+    return say("heads.one") if n == 1 else say("heads.many", n=n)
+
+
+@lru_cache(maxsize=64)
+def _origins(op: Movement, shape: Shape) -> Array:
+    return op.forward([np.arange(int(np.prod(shape))).reshape(shape)])
+
+
+@dataclass(frozen=True)
+class Split(Movement):
+    """``[T, n·e] -> [n, T, e]``: head h owns the columns from h·e on."""
+
+    n: int
+    axes: tuple[str, str] = ("head", "d_head")
+    word = "split"
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        (*lead, t, width), (*names, token, _) = refs[0].shape, refs[0].axes
+        head, part = self.axes
+        return (*names, head, token, part), (*lead, self.n, t, width // self.n)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        (x,) = xs
+        parts = x.reshape(*x.shape[:-1], self.n, x.shape[-1] // self.n)
+        return np.ascontiguousarray(parts.swapaxes(-3, -2))
+
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        return [("", Join(refs[0].axes[-1]), (g,))]
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        wide = refs[0].shape[-1]
+        return say("rule.split", wide=wide, heads=_heads(self.n), narrow=wide // self.n)
+
+
+@dataclass(frozen=True)
+class Join(Movement):
+    """``[n, T, e] -> [T, n·e]``: the heads side by side."""
+
+    axis: str = "d_model"
+    word = "join"
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        (*lead, n, t, e), (*names, _, token, _) = refs[0].shape, refs[0].axes
+        return (*names, token, self.axis), (*lead, t, n * e)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        swapped = xs[0].swapaxes(-3, -2)
+        return swapped.reshape(*swapped.shape[:-2], -1)
+
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        *_, head, _, part = refs[0].axes
+        return [("", Split(refs[0].shape[-3], (head, part)), (g,))]
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        n, narrow = refs[0].shape[-3], refs[0].shape[-1]
+        return say("rule.join", heads=_heads(n), narrow=narrow, wide=n * narrow)
+
+
+@dataclass(frozen=True)
+class Repeat(Movement):
+    """``[g, T, e] -> [g·times, T, e]``: each key head stands for ``times`` query heads in turn."""
+
+    times: int
+    word = "repeat"
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        *lead, g, t, e = refs[0].shape
+        *names, _, token, part = refs[0].axes
+        return (*names, "head", token, part), (*lead, g * self.times, t, e)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        return np.repeat(xs[0], self.times, axis=-3)
+
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        return [("", Gather(self.times, refs[0].axes[-3]), (g,))]
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.repeat", times=self.times)
+
+
+@dataclass(frozen=True)
+class Gather(Op):
+    """``[g·times, T, e] -> [g, T, e]``: the sum over the query heads that share a key head."""
+
+    times: int
+    axis: str
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        *lead, h, t, e = refs[0].shape
+        *names, _, token, part = refs[0].axes
+        return (*names, self.axis, token, part), (*lead, h // self.times, t, e)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        *lead, h, t, e = xs[0].shape
+        groups = xs[0].reshape(*lead, h // self.times, self.times, t, e)
+        return np.asarray(groups.sum(axis=-3))
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return Over("sum", xs[0])
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        *lead, g, t, e = at
+        heads = range(g * self.times, (g + 1) * self.times)
+        return Fold("+", tuple(Cell(0, (*lead, h, t, e)) for h in heads))
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.gather", times=self.times)
+
+    def sums_over(self, refs: Sequence[Ref]) -> tuple[str, ...]:
+        return ("head",)
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        return self.times - 1
+
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        return self.forward([np.abs(xs[0])])
+
+
+@dataclass(frozen=True)
+class Columns(Movement):
+    """Some columns of a matrix, in the order given."""
+
+    indices: tuple[int, ...]
+    axis: str = "d_head"
+    word = "columns"
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return (*refs[0].axes[:-1], self.axis), (*refs[0].shape[:-1], len(self.indices))
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        return xs[0][..., list(self.indices)]
+
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        return [("", Placed(self.indices, refs[0].shape[-1], refs[0].axes[-1]), (g,))]
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.columns", n=len(self.indices), of=refs[0].shape[-1])
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return call(self.word, *xs, *(Name(run) for run in _runs(self.indices)))
+
+
+@dataclass(frozen=True)
+class Placed(Op):
+    """Columns put in their places among ``width``; the others are 0."""
+
+    indices: tuple[int, ...]
+    width: int
+    axis: str
+    worked = False
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return (*refs[0].axes[:-1], self.axis), (*refs[0].shape[:-1], self.width)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        out = np.zeros((*xs[0].shape[:-1], self.width), dtype=xs[0].dtype)
+        out[..., list(self.indices)] = xs[0]
+        return out
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return call("place", *xs, *(Name(run) for run in _runs(self.indices)))
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        *lead, j = at
+        return Cell(0, (*lead, self.indices.index(j))) if j in self.indices else Num(0.0)
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.placed", n=len(self.indices), of=self.width)
+
+
+def _runs(indices: Sequence[int]) -> list[str]:
+    """Write columns, counted from 1, as runs: 1..4."""
+    runs: list[list[int]] = []
+    for i in indices:
+        if runs and i == runs[-1][1] + 1:
+            runs[-1][1] = i
+        else:
+            runs.append([i, i])
+    return [f"{a + 1}..{b + 1}" if b > a else f"{a + 1}" for a, b in runs]

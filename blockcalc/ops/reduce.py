@@ -1,0 +1,115 @@
+"""Reduce the last axis: sum, mean, maximum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockcalc.messages import say
+from blockcalc.ops.broadcast import Along
+from blockcalc.ops.derivative import ONE, derivative, needed, times
+from blockcalc.ops.elementwise import ITSELF, Elementwise
+from blockcalc.ops.expr import (
+    At,
+    Cell,
+    Expr,
+    Fold,
+    Name,
+    Num,
+    Over,
+    Slot,
+    arrays,
+    fill,
+    operations,
+    substitute,
+)
+from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
+
+
+@dataclass(frozen=True)
+class Reduce(Op):
+    """A sum, a mean or the maximum along the last axis.
+
+    Parameters
+    ----------
+    kind : str
+        ``sum``, ``mean`` or ``max``.
+    each : Expr, optional
+        What is done to each number first, such as a square.
+    less : int
+        A mean divides by n - ``less``.
+    count : str
+        How formulas name the number of terms.
+    """
+
+    kind: str
+    each: Expr = ITSELF
+    less: int = 0
+    count: str = "n"
+
+    @property
+    def blocks(self) -> bool:  # type: ignore[override]
+        """Tell whether minus infinity may pass: as the largest of nothing but such."""
+        return self.kind == "max"
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return refs[0].axes[:-1], refs[0].shape[:-1]
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        x = arrays(self.each, xs)
+        if self.kind == "max":
+            return np.asarray(x.max(axis=-1))
+        if self.kind == "sum":
+            return np.asarray(x.sum(axis=-1))
+        mean = x.sum(axis=-1) / (x.shape[-1] - self.less)
+        if self.less:
+            return np.asarray(mean)
+        return np.asarray(np.clip(mean, x.min(axis=-1), x.max(axis=-1)))
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        body = fill(self.each, xs)
+        if self.kind == "mean":
+            n: Expr = Name(self.count)
+            return Over("sum", body) / (n - self.less if self.less else n)
+        return Over(self.kind, body)
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        n = refs[0].shape[-1]
+        terms = tuple(fill(self.each, [Cell(0, (*at, k))]) for k in range(n))
+        if self.kind == "max":
+            return Fold("max", terms)
+        total = Fold("+", terms)
+        return total / (n - self.less) if self.kind == "mean" else total
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.reduce")
+
+    def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
+        """Every entry of a row gets what its sum or mean has; the maximum is only subtracted again."""
+        if self.kind == "max":
+            return None
+        n = refs[0].shape[-1]
+        lines: Gradient = [("along", Along(n, refs[0].axes[-1]), (g,))]
+        slope = derivative(self.each, 0)
+        body: Expr = Slot(0)
+        if self.kind == "mean":
+            body = body / (Num(n, self.count) - self.less if self.less else Num(n, self.count))
+        more: tuple[Ref | None, ...] = (None,)
+        if slope != ONE:
+            body = times(body, substitute(slope, lambda e: Slot(1) if isinstance(e, Slot) else e))
+            more = (None, refs[0])
+        if body != Slot(0):
+            lines.append(("", Elementwise(body), more))
+        return lines
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        n = refs[0].shape[-1]
+        return n - 1 + n * operations(self.each) + (self.kind == "mean")
+
+    def keeps(self, refs: Sequence[Ref], wanted: Set[int]) -> set[int]:
+        return needed(self.each, wanted)
+
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        return None if self.kind == "max" else self.forward([np.abs(xs[0])])

@@ -1,0 +1,1 @@
+"""Equations without numbers, working them, and their gradient."""

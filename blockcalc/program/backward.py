@@ -1,0 +1,296 @@
+"""The backward pass: the gradient of a program is a program, of the same operations.
+
+Every result has its gradient under ``grad.`` and its name. Where several steps take a result, each gives its part,
+``grad.x.from.attn.q``, and the gradient is their sum. A softmax and a norm take the closed forms of the textbooks, or with
+``chain`` the chain rule through their inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from blockcalc.ops.elementwise import SQUARE, Elementwise, Quotient, Slope
+from blockcalc.ops.expr import Expr, Num, Slot, call
+from blockcalc.ops.op import Gradient, Ref
+from blockcalc.ops.reduce import Reduce
+from blockcalc.program.builder import Builder
+from blockcalc.program.loss import Loss, Ones, Whole
+from blockcalc.program.program import Equation, Program, Section
+
+NORMS = ("layer_norm", "rms_norm")
+KINDS = ("sum", "mse", "dot")
+
+
+def with_gradients(program: Program, loss: Loss, chain: bool = False) -> Program:
+    """Write the loss and the whole backward pass after a program.
+
+    Parameters
+    ----------
+    program : Program
+    loss : Loss
+        Its matrix, where it has one, is an input of the new program, in the shape of the result.
+    chain : bool
+        Whether softmax and norms are gone through step by step.
+    """
+    return replace(_Backward(program, loss, chain).program(), forward=len(program.equations))
+
+
+@dataclass
+class _Backward:
+    forward: Program
+    loss: Loss
+    chain: bool
+    parts: dict[str, list[Ref]] = field(default_factory=dict)
+    done: dict[str, Ref] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        p = self.forward
+        self.b = Builder(
+            {}, inputs={ref.name: ref for ref in p.inputs}, equations=list(p.equations),
+            sections=list(p.sections), aliases=dict(p.aliases), blocks=list(p.blocks),
+        )  # fmt: skip
+        self.moving = self._moving()
+        self.jumps = {} if self.chain else self._jumps()
+        self.passed = self._over()
+        self.uses = self._uses()
+
+    def program(self) -> Program:
+        out = self.forward.equations[-1].out
+        self._start(out)
+        index = len(self.forward.equations)
+        while index > 0:
+            index -= 1
+            first = len(self.b.equations)
+            eq = self.forward.equations[index]
+            if eq.out.name in self.moving and index not in self.passed and self.whole(eq.out):
+                self._gather(eq.out, first)
+                first = len(self.b.equations)
+            self._through(index)
+            self._section(self.forward.top_section_of(index), eq, first)
+        for ref in self.forward.inputs:
+            if ref.name in self.moving:
+                first = len(self.b.equations)
+                self.whole(ref)
+                self._gather(ref, first)
+        for name, target in self.forward.aliases.items():
+            if target in self.done:
+                self.b.alias(self.done[target], f"grad.{name}")
+        return self.b.program()
+
+    # what has a gradient ------------------------------------------------------------------
+
+    def _moving(self) -> set[str]:
+        """Find what depends on x or on a weight, and has the result depend on it."""
+        found = {ref.name for ref in self.forward.inputs if ref.role in ("weight", "data")}
+        for eq in self.forward.equations:
+            if any(ref.name in found for ref in eq.inputs):
+                found.add(eq.out.name)
+        return found & self._live()
+
+    def _live(self) -> set[str]:
+        """Find what the result depends on."""
+        found = {self.forward.equations[-1].out.name}
+        for eq in reversed(self.forward.equations):
+            if eq.out.name in found:
+                found.update(ref.name for ref in eq.inputs)
+        return found
+
+    def _jumps(self) -> dict[int, Section]:
+        """Find the quotients of softmaxes and norms that have a closed form, with their sections."""
+        found = {}
+        for index, eq in enumerate(self.forward.equations):
+            section = self.forward.section_of(index)
+            if section is not None and isinstance(eq.op, Quotient):
+                plain = section.kind == "softmax" or not section.settings.get("outside")
+                if section.kind in ("softmax", *NORMS) and plain:
+                    found[index] = section
+        return found
+
+    def _over(self) -> set[int]:
+        """Find the equations that a closed form passes over."""
+        found: set[int] = set()
+        for at, section in self.jumps.items():
+            found.update(
+                i for i in range(section.first, at) if self.forward.section_of(i) is section
+            )
+        return found
+
+    def _uses(self) -> dict[str, int]:
+        """Count the parts that the gradient of each name has."""
+        found: dict[str, int] = {}
+        for index, eq in enumerate(self.forward.equations):
+            if eq.out.name not in self.moving:
+                continue
+            if index in self.jumps:
+                name = self.jumps[index].inputs[0].name
+                found[name] = found.get(name, 0) + 1
+            elif index not in self.passed:
+                for i in self._wanted(eq):
+                    if eq.op.vjp(eq.inputs, i, eq.out) is not None:
+                        found[eq.inputs[i].name] = found.get(eq.inputs[i].name, 0) + 1
+        return found
+
+    def _wanted(self, eq: Equation) -> Iterator[int]:
+        return (i for i, ref in enumerate(eq.inputs) if ref.name in self.moving)
+
+    # writing --------------------------------------------------------------------------------
+
+    def _start(self, out: Ref) -> None:
+        """Write the loss, and its gradient by the result."""
+        first = len(self.b.equations)
+        loss, b = self.loss, self.b
+        grad, symbol = f"grad.{out.name}", f"grad:{out.symbol}"
+        if loss.kind == "sum":
+            b.add("loss", "L", Whole(), out)
+            self._write_section("loss", "loss", (out,), first, of="sum")
+            self.done[out.name] = b.add(grad, symbol, Ones(), out)
+            return self._write_section(grad, "grad", (out,), first + 1, of="loss")
+        letter = "Y" if loss.kind == "mse" else "G"
+        other = Ref(loss.matrix, letter, out.axes, out.shape, "constant")
+        b.inputs[other.name] = other
+        if loss.kind == "dot":
+            b.add("loss", "L", Whole(Slot(0) * Slot(1)), out, other)
+            self._write_section("loss", "loss", (out,), first, of="dot")
+            b.alias(other, grad)
+            self.done[out.name] = other
+            return None
+        difference = Elementwise.on(lambda y, t: y - t, out, other)
+        each = b.add("loss.difference", "Err", difference, out, other)
+        b.add("loss", "L", Whole(SQUARE, mean=True), each)
+        self._write_section("loss", "loss", (out,), first, of="mse")
+        slope = Elementwise(2.0 * Slot(0) / Num(float(prod(out.shape)), "N"))
+        self.done[out.name] = b.add(grad, symbol, slope, each)
+        return self._write_section(grad, "grad", (out,), first + 2, of="loss")
+
+    def _through(self, index: int) -> None:
+        """Write what an equation gives back to its operands."""
+        eq = self.forward.equations[index]
+        if eq.out.name not in self.moving or index in self.passed:
+            return
+        g = self.whole(eq.out)
+        if g is None:
+            return
+        if index in self.jumps:
+            section = self.jumps[index]
+            name, _ = self._target(section.inputs[0], section.name)
+            self.part(section.inputs[0], section.name, self._closed(section, eq, g, name))
+            return
+        for i in self._wanted(eq):
+            given = eq.op.vjp(eq.inputs, i, g)
+            if given is not None:
+                self.part(eq.inputs[i], eq.out.name, given, g)
+
+    def part(self, ref: Ref, source: str, lines: Gradient, g: Ref | None = None) -> None:
+        """Write one part of a gradient, or the whole where there is no other."""
+        name, symbol = self._target(ref, source)
+        last: Ref | None = None
+        for k, (part, op, operands) in enumerate(lines):
+            own = [last if operand is None else operand for operand in operands]
+            here = [operand for operand in own if operand is not None]
+            final = k == len(lines) - 1
+            inner = name if final else f"{name}.{part}"
+            letter = symbol if final else {"each": "each", "along": "along", "slope": "slope"}[part]
+            last = self.b.add(inner, letter, op, *here, axes=ref.axes if final else None)
+        if last is None:
+            assert g is not None
+            self.b.alias(g, name)
+            last = g
+        self.parts.setdefault(ref.name, []).append(last)
+
+    def _target(self, ref: Ref, source: str) -> tuple[str, str]:
+        """Name the gradient of an operand, or the part of it that a step gives."""
+        if self.uses[ref.name] == 1:
+            return f"grad.{ref.name}", f"grad:{ref.symbol}"
+        letters = _lettered(ref.symbol, len(self.parts.get(ref.name, [])))
+        return f"grad.{ref.name}.from.{source}", f"grad:{letters}"
+
+    def whole(self, ref: Ref) -> Ref | None:
+        """Give the gradient of a result: its one part, or the sum of all."""
+        if ref.name in self.done:
+            return self.done[ref.name]
+        parts = self.parts.get(ref.name, [])
+        if not parts:
+            return None
+        total = parts[0]
+        if len(parts) > 1:
+            op = Elementwise.on(lambda *gs: _sum(gs), *parts)
+            total = self.b.add(f"grad.{ref.name}", f"grad:{ref.symbol}", op, *parts, axes=ref.axes)
+        self.done[ref.name] = total
+        return total
+
+    # closed forms ---------------------------------------------------------------------------
+
+    def _closed(self, section: Section, eq: Equation, g: Ref, name: str) -> Gradient:
+        """Give the textbook's gradient of a softmax or a norm at its quotient."""
+        if section.kind == "softmax":
+            product = Elementwise.on(lambda a, b: a * b, g, eq.out)
+            inside = self._inner(name, "product", product, g, eq.out)
+            total = self._inner(name, "row_sum", Reduce("sum"), inside)
+            op = Elementwise.on(lambda p, d, r: p * (d - r), eq.out, g, total)
+            return [("", op, (eq.out, g, total))]
+        d = g.axes[-1]
+        hat, divisor = eq.out, eq.inputs[1]
+        less = int(bool(section.settings.get("sample")))
+        product = Elementwise.on(lambda a, b: a * b, g, hat)
+        inside = self._inner(name, "product", product, g, hat)
+        slope = self._inner(name, "product_mean", Reduce("mean", less=less, count=d), inside)
+        if section.kind == "rms_norm":
+            op = Slope.on(lambda a, n, m, s: call("over", a - n * m, s), g, hat, slope, divisor)
+            return [("", op, (g, hat, slope, divisor))]
+        mean = self._inner(name, "row_mean", Reduce("mean", count=d), g)
+        op = Slope.on(
+            lambda a, u, n, m, s: call("over", a - u - n * m, s), g, mean, hat, slope, divisor
+        )
+        return [("", op, (g, mean, hat, slope, divisor))]
+
+    def _inner(self, name: str, part: str, op: Elementwise | Reduce, *refs: Ref) -> Ref:
+        letters = {
+            "product": "prod",
+            "row_sum": "sum",
+            "product_mean": "mean_prod",
+            "row_mean": "mean",
+        }
+        return self.b.add(f"{name}.{part}", letters[part], op, *refs)
+
+    # sections -------------------------------------------------------------------------------
+
+    def _section(self, top: Section | None, eq: Equation, first: int) -> None:
+        """Group what was written for an equation with what was written for its section before."""
+        if len(self.b.equations) == first:
+            return
+        name = f"grad.{top.name if top else eq.out.name}"
+        kind = top.kind if top else "residual"
+        last = self.b.sections[-1]
+        if last.name == name and last.last == first and last.settings.get("of") == kind:
+            first = last.first
+            self.b.sections.pop()
+        self._write_section(name, "grad", (eq.out,), first, of=kind)
+
+    def _gather(self, ref: Ref, first: int) -> None:
+        if len(self.b.equations) > first:
+            self._write_section(f"grad.{ref.name}", "grad", (ref,), first, of="input")
+
+    def _write_section(
+        self, name: str, kind: str, inputs: tuple[Ref, ...], first: int, **settings: str
+    ) -> None:
+        last = len(self.b.equations)
+        own: Mapping[str, str] = settings
+        section = Section(name, kind, own, inputs, self.b.equations[-1].out, first, last)
+        self.b.sections.append(section)
+
+
+def _sum(parts: tuple[Expr, ...]) -> Expr:
+    total, *others = parts
+    for other in others:
+        total = total + other
+    return total
+
+
+def _lettered(symbol: str, k: int) -> str:
+    """Tell the parts of a gradient apart: X_a, X_b."""
+    base, power, rest = symbol.partition("^")
+    letter = chr(ord("a") + k) if k < 26 else str(k + 1)
+    base += f",{letter}" if "_" in base else f"_{letter}"
+    return base + power + rest

@@ -1,0 +1,163 @@
+"""Write programs: layers add equations, aliases and sections to a builder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from blockcalc.errors import Fault, InputError
+from blockcalc.messages import say
+from blockcalc.messages.words import dims
+from blockcalc.ops.op import Op, Ref
+from blockcalc.program.program import Equation, Program, Section
+
+
+class Missing(InputError):
+    """A matrix that a step needs is not given; ``key`` is where it would be written."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(Fault(say("key.required", key=key), hint=say("key.required.stop")))
+        self.key = key
+
+
+class Misfit(InputError):
+    """A residual cannot add what a layer gave to what went into it; ``key`` would mend it."""
+
+    def __init__(self, name: str, x: Ref, y: Ref) -> None:
+        section = name.rpartition(".")[0]
+        text = say("shape.residual", name=y.name, has=dims(y.shape), x=x.name, wanted=dims(x.shape))
+        sizes = {"rows": y.shape[-1], "cols": x.shape[-1]}
+        hint = say("shape.residual.hint", name=f"{section}.w_o", **sizes)
+        super().__init__(Fault(text, hint=hint))
+        self.key = f"{section}.w_v"
+
+
+class Finished(Exception):
+    """The step named by ``stop`` has been written, and something after it was asked for."""
+
+
+@dataclass
+class Builder:
+    """Writes a program; layers are plain functions that take one.
+
+    Layers name their steps and weights as in a block that stands alone; within ``block`` the builder
+    puts the block's own names before both.
+
+    Parameters
+    ----------
+    shapes : mapping
+        The shape of every given matrix, by its name in the file.
+    stop : str, optional
+        Nothing after the step of this name is written.
+    seed : int, optional
+        Where drawn numbers begin; ``drawn`` counts those that steps have taken.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    stop: str | None = None
+    seed: int | None = None
+    drawn: int = 0
+    inputs: dict[str, Ref] = field(default_factory=dict)
+    equations: list[Equation] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
+    blocks: list[Section] = field(default_factory=list)
+    aliases: dict[str, str] = field(default_factory=dict)
+    stopped: bool = False
+    steps: str = ""
+    keys: str = ""
+
+    def has(self, name: str) -> bool:
+        """Tell whether a matrix is given."""
+        return self.keys + name in self.shapes
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Give the shape of a given matrix, () where there is none."""
+        return self.shapes.get(self.keys + name, ())
+
+    def given(self, name: str, symbol: str, axes: tuple[str, ...], role: str = "weight") -> Ref:
+        """Declare a given matrix."""
+        name = self.keys + name
+        if name not in self.inputs:
+            if self.stopped:
+                raise Finished
+            if name not in self.shapes:
+                raise Missing(name)
+            self.inputs[name] = Ref(name, symbol, axes, self.shapes[name], role)
+        return self.inputs[name]
+
+    def add(
+        self, name: str, symbol: str, op: Op, *inputs: Ref, axes: tuple[str, ...] | None = None
+    ) -> Ref:
+        """Write one equation; ``axes`` renames those that the operation gives."""
+        if self.stopped:
+            raise Finished
+        natural, shape = op.result(inputs)
+        out = Ref(self.steps + name, symbol, axes or natural, shape, "computed")
+        self.equations.append(Equation(out, op, inputs))
+        self.stopped = out.name == self.stop
+        return out
+
+    def alias(self, ref: Ref, *names: str) -> None:
+        """Let names mean a step that is already there, where a copy would be written."""
+        others = [full for name in names if (full := self.steps + name) != ref.name]
+        self.aliases.update((name, ref.name) for name in others)
+        self.stopped = self.stopped or self.stop in others
+
+    @contextmanager
+    def section(
+        self, name: str, kind: str, *inputs: Ref, **settings: Any
+    ) -> Iterator[dict[str, Any]]:
+        """Group what is written inside; its last equation is its result.
+
+        Yields the settings, to which what is learned inside may be added. One that ``stop`` ends
+        before its result is worked gives no name to what it has reached.
+        """
+        first, done = len(self.equations), False
+        try:
+            yield settings
+            done = True
+        finally:
+            last = len(self.equations)
+            if last > first:
+                out, full = self.equations[-1].out, self.steps + name
+                self.sections.append(Section(full, kind, settings, inputs, out, first, last, done))
+                if done:
+                    self.alias(out, name, f"{name}.out")
+
+    def given_section(self, name: str, kind: str, ref: Ref, *inputs: Ref) -> None:
+        """Note a section whose result is given instead of worked."""
+        here = len(self.equations)
+        full = self.steps + name
+        self.sections.append(Section(full, kind, {"given": True}, inputs, ref, here, here))
+        self.alias(ref, name, f"{name}.out")
+
+    @contextmanager
+    def block(self, steps: str, keys: str, x: Ref) -> Iterator[None]:
+        """Write one block of a stack: its steps begin with ``steps``, its weights with ``keys``.
+
+        With no names of its own, a block that stands alone.
+        """
+        first, self.steps, self.keys, done = len(self.equations), steps, keys, False
+        try:
+            yield
+            done = True
+        finally:
+            self.steps = self.keys = ""
+            last = len(self.equations)
+            if steps and last > first:
+                name, out = steps.removesuffix("."), self.equations[-1].out
+                self.blocks.append(Section(name, "block", {}, (x,), out, first, last))
+                if done:
+                    self.alias(out, name, f"{name}.out")
+
+    def program(self) -> Program:
+        """Close the book."""
+        return Program(
+            tuple(self.inputs.values()),
+            tuple(self.equations),
+            tuple(self.sections),
+            dict(self.aliases),
+            tuple(self.blocks),
+        )

@@ -1,0 +1,96 @@
+"""Losses: one number made of a result, and the operations that only a loss needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockcalc.messages import say
+from blockcalc.ops.broadcast import ITSELF
+from blockcalc.ops.expr import (
+    At,
+    Cell,
+    Expr,
+    Fold,
+    Name,
+    Num,
+    Over,
+    arrays,
+    entrywise,
+    fill,
+    operations,
+)
+from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
+
+
+@dataclass(frozen=True)
+class Whole(Op):
+    """One number: the sum, or the mean, of what is made of all entries that stand at the same place."""
+
+    each: Expr = ITSELF
+    mean: bool = False
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return ("loss",), (1,)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        total = arrays(self.each, xs).sum().reshape(1)
+        return np.asarray(total / xs[0].size if self.mean else total)
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        total = Over("sum", entrywise(fill(self.each, xs)))
+        return total / Name("N") if self.mean else total
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        places = list(np.ndindex(*refs[0].shape))
+        terms = (fill(self.each, [Cell(k, place) for k in range(len(refs))]) for place in places)
+        total = Fold("+", tuple(terms))
+        return total / len(places) if self.mean else total
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.whole")
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        n = math.prod(refs[0].shape)
+        return n - 1 + n * operations(self.each) + self.mean
+
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        return self.forward([np.abs(x) for x in xs])
+
+
+@dataclass(frozen=True)
+class Ones(Op):
+    """One in every place: the gradient of a sum by what it sums."""
+
+    worked = False
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return refs[0].axes, refs[0].shape
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        return np.ones_like(xs[0])
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return Num(1.0)
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        return Num(1.0)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Where the backward pass starts: one number made of the result.
+
+    ``sum`` of all its entries, ``dot`` with a matrix entry by entry, or ``mse``, the mean of the squared
+    differences from a target.
+    """
+
+    kind: str
+
+    @property
+    def matrix(self) -> str:
+        """Name the matrix that goes with it: ``loss.with``, ``loss.target``, or none."""
+        return {"dot": "loss.with", "mse": "loss.target"}.get(self.kind, "")

@@ -1,0 +1,333 @@
+"""Reading values: numbers, words and matrices, every fault noted with its place."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockcalc.errors import Fault, InputError
+from blockcalc.files.source import Path, Source, short
+from blockcalc.messages import say
+from blockcalc.messages.words import did_you_mean, dims
+
+MAX_FAULTS = 20
+LONGEST = 300  # digits of a number; more are beyond float64
+EXACT = 2.0**53  # float64 holds every whole number up to here
+_FRACTION = re.compile(r"([-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?)/([0-9]{1,300}(?:\.[0-9]{1,300})?)")
+_QUOTED = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_SPACES = re.compile(r"[0-9]\s+[-0-9]")
+_DASHES = "\u2212\u2013\u2014\ufe63\uff0d"
+_COMMA = re.compile(r"[0-9],[0-9]")
+_ROW = re.compile(r"\[([^\[\]]*+)\]")
+
+
+class Checker:
+    """Reads values and collects faults."""
+
+    def __init__(self, source: Source, shapes_only: bool = False) -> None:
+        self.source = source
+        self.shapes_only = shapes_only  # whether named files are asked for their headers alone
+        self.faults: list[Fault] = []
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self.paths: dict[str, Path] = {}
+        self.origins: dict[str, str] = {}
+        self.files: dict[Any, dict[str, Any]] = {}  # the tensors of each file that was named
+        self.inexact: list[str] = []
+        self.numbers = 0  # how many the matrices of files and rules have
+        self.flags = self.blocks = False
+
+    def fault(
+        self, path: Path | str, message: str, hint: str | None = None, key: bool = False
+    ) -> None:
+        """Note one fault at a path, or at its key; a matrix's name stands for its path."""
+        if isinstance(path, str):
+            path = self.paths.get(path, path)
+        place = self.source.place(path, key)
+        if hint is None and self.has_commas(path):
+            hint = say("hint.decimal_comma")
+        if hint is None and "\uff0c" in (place.text or ""):
+            hint = say("hint.full_comma")
+        self.faults.append(Fault(message, place, hint))
+        if len(self.faults) >= MAX_FAULTS:
+            self.give_up()
+
+    def has_commas(self, path: Path | str) -> bool:
+        """Tell whether a line may have commas for decimal points: some have a space, some not."""
+        if isinstance(path, str):
+            path = self.paths.get(path, path)
+        text = self.source.place(path).text or ""
+        rows = (found[1] for found in _ROW.finditer(text))
+        return any(", " in row and _COMMA.search(row) for row in rows)
+
+    def is_set(self, path: Path | str) -> bool:
+        """Tell whether a value was set beside the file, on the command line."""
+        if isinstance(path, str):
+            path = self.paths.get(path, ())
+        return any(path[:n] in self.source.overrides for n in range(1, len(path) + 1))
+
+    def give_up(self) -> None:
+        """Raise what has been collected, if anything."""
+        if self.faults:
+            raise InputError(*self.faults)
+
+    def mapping(self, data: Any, path: Path, known: Mapping[str, Reader]) -> dict[str, Any]:
+        """Read a mapping by a table of keys; an unknown key is a fault."""
+        if not isinstance(data, dict):
+            keys = ", ".join(known)
+            self.fault(path, say("want.mapping", what=kind_of(data), keys=keys))
+            return {}
+        found = {}
+        for key, value in data.items():
+            here = (*path, key)
+            if key not in known:
+                hint = did_you_mean(key, list(known)) or say("key.known", keys=", ".join(known))
+                self.fault(here, say("key.unknown", key=".".join(map(str, here))), hint, key=True)
+                continue
+            found[key] = known[key](self, value, here)
+        return found
+
+    def number(self, value: Any, path: Path) -> float | None:
+        """Read one finite number; a fraction such as 1/3 is one."""
+        if isinstance(value, bool) and self.flags:
+            return float(value)
+        if self.blocks and value in (float("-inf"), "-inf"):
+            return float("-inf")
+        if isinstance(value, bool):
+            self.fault(path, say("number.boolean", text=str(value).lower()))
+            return None
+        if isinstance(value, int | float):
+            try:
+                number = float(value)
+            except OverflowError:
+                self.fault(path, say("number.long"))
+                return None
+            if number - number == 0:
+                if not number:
+                    self.source.refuse_lost()
+                if isinstance(value, int) and int(number) != value:
+                    at = ".".join(map(str, path))
+                    self.inexact.append(
+                        say("number.nearest", at=at, has=short(str(value)), holds=f"{number:.17g}")
+                    )
+                return number
+            hint = say("hint.blocks") if self.blocks and value > 0 else None
+            self.fault(path, say("number.not_finite", text=str(value)), hint)
+            return None
+        if isinstance(value, str):
+            found = _FRACTION.fullmatch(value.strip())
+            if found and Fraction(found[2]) != 0:
+                try:
+                    return float(Fraction(found[1]) / Fraction(found[2]))
+                except OverflowError:
+                    pass
+            self.fault(path, say("number.text", text=short(value)), _number_hint(value))
+            return None
+        self.fault(path, say("number.other", what=kind_of(value)))
+        return None
+
+    def words(
+        self, value: Any, path: Path, known: Sequence[str], what: str, hint: str | None = None
+    ) -> str | None:
+        """Read one of a few words; without a hint, the nearest of them is offered."""
+        if isinstance(value, str) and value in known:
+            return value
+        hint = hint or _nearest(value, known)
+        text = say("word.unknown", what=what, known=", ".join(known), got=quoted(value))
+        self.fault(path, text, hint)
+        return None
+
+    def text(self, value: Any, path: Path) -> str | None:
+        """Read a text."""
+        if isinstance(value, str):
+            if not is_text(value):
+                self.fault(path, say("text.surrogate"))
+            return value
+        self.fault(path, say("want.text", what=kind_of(value)), say("want.text.hint"))
+        return None
+
+    def array(
+        self, value: Any, path: Path, ranks: tuple[int, ...], key: Path | None = None
+    ) -> NDArray[Any] | None:
+        """Read a vector or a matrix: every number finite, all rows of one length.
+
+        ``key`` is the path of what it is, where the rows stand deeper.
+        """
+        before = len(self.faults)
+        plain = plain_array(value)
+        if plain is not None and plain.ndim in ranks:
+            if not plain.all():
+                self.source.refuse_lost()
+            return self.keep(plain, path if key is None else key)
+        if depth_of(value) > max(ranks):
+            self.fault(path, say(f"array.deep{max(ranks)}"))
+            return None
+        shape = self.measure(value, path, ranks)
+        if shape is None or len(self.faults) > before:
+            return None
+        flat: list[float] = []
+        self.collect(value, path, flat)
+        if len(self.faults) > before:
+            return None
+        array = np.array(flat, dtype=np.float64).reshape(shape)
+        return self.keep(array, path if key is None else key)
+
+    def keep(self, array: NDArray[Any], path: Path) -> NDArray[Any]:
+        """Keep a matrix under its name."""
+        if array.flags.writeable:
+            array.setflags(write=False)
+        name = ".".join(map(str, path))
+        self.arrays[name], self.paths[name] = array, path
+        return array
+
+    def measure(self, value: Any, path: Path, ranks: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Find the shape of nested lists, or note what is wrong with it."""
+        if not isinstance(value, list):
+            hint = _matrix_hint(value) if isinstance(value, str) else None
+            self.fault(path, say(f"want.array{ranks[0]}", what=kind_of(value)), hint)
+            return None
+        if not value:
+            self.fault(path, say("array.empty"))
+            return None
+        deep = [isinstance(v, list) for v in value]
+        if not any(deep):
+            if 1 in ranks:
+                return (len(value),)
+            hint = say("want.matrix.spaces") if isinstance(value[0], str) else None
+            self.fault(path, say("array.flat"), hint or say("array.flat.hint"))
+            return None
+        if not all(deep):
+            index = deep.index(False)
+            self.fault(
+                (*path, index), say("array.mixed", row=index + 1, what=kind_of(value[index]))
+            )
+            return None
+        inner = tuple(r - 1 for r in ranks if r > 1)
+        shapes = [self.measure(row, (*path, i), inner) for i, row in enumerate(value)]
+        first = shapes[0]
+        for i, shape in enumerate(shapes):
+            if first and shape and shape != first:
+                name = ".".join(map(str, path))
+                key = "array.ragged" if len(first) == len(shape) == 1 else "array.uneven"
+                has = count(shape[0]) if key == "array.ragged" else dims(shape)
+                text = say(key, name=name, row=i + 1, has=has, first=dims(first))
+                typed = isinstance(value[i], list) and any(_SPACES.search(str(v)) for v in value[i])
+                self.fault((*path, i), text, say("want.matrix.spaces") if typed else None)
+        return (len(value), *first) if first and None not in shapes else None
+
+    def collect(self, value: list[Any], path: Path, flat: list[float]) -> None:
+        """Read the numbers of nested lists."""
+        if isinstance(value[0], list):
+            for i, row in enumerate(value):
+                self.collect(row, (*path, i), flat)
+            return
+        for i, v in enumerate(value):
+            number = self.number(v, (*path, i))
+            flat.append(0.0 if number is None else number)
+
+
+Reader = Callable[[Checker, Any, Path], Any]
+
+
+def plain_array(value: Any) -> NDArray[Any] | None:
+    """Read nested lists of nothing but finite numbers that are no giants at once, or give None."""
+    rows, shape = [value], []
+    while isinstance(rows[0], list) and rows[0]:
+        width = len(rows[0])
+        if not all(type(row) is list and len(row) == width for row in rows):
+            return None
+        shape.append(width)
+        if not isinstance(rows[0][0], list):
+            break
+        rows = [inner for row in rows for inner in row]
+    else:
+        return None
+    if not all(_are_numbers(list(map(type, row))) for row in rows):
+        return None
+    pack = struct.Struct(f"{shape[-1]}d").pack  # in half the time of np.array
+    try:
+        packed = bytearray().join([pack(*row) for row in rows])
+    except struct.error:  # a whole number beyond the range
+        return None
+    array = np.frombuffer(packed, dtype=np.float64).reshape(shape)
+    beyond = not np.isfinite(array).all() or np.abs(array).max() >= EXACT
+    return None if beyond else array
+
+
+def _are_numbers(types: list[type]) -> bool:
+    return types.count(float) == len(types) or set(types) <= {int, float}  # the former at once
+
+
+def is_text(text: str) -> bool:
+    """Tell whether a text can be written: half a surrogate pair cannot."""
+    return not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def kind_of(value: Any) -> str:
+    """Name what stands somewhere, in words."""
+    if isinstance(value, str):
+        return say("kind.text", text=short(value))
+    if isinstance(value, bool):
+        return say("kind.boolean", text=str(value).lower())
+    if isinstance(value, int | float):
+        huge = isinstance(value, int) and value.bit_length() > 1000
+        return say("kind.huge") if huge else say("kind.number", text=short(str(value)))
+    names = {list: "list", dict: "mapping", type(None): "nothing"}
+    return say(f"kind.{names.get(type(value), 'other')}")
+
+
+def depth_of(value: Any) -> int:
+    """Count how deep lists lie, by the first entry of each."""
+    depth = 0
+    while isinstance(value, list):
+        depth, value = depth + 1, value[0] if value else None
+    return depth
+
+
+def count(n: int) -> str:
+    """Say how many numbers."""
+    return say("numbers.one") if n == 1 else say("numbers.many", n=n)
+
+
+def quoted(value: Any) -> str:
+    """Name what stands where a word is wanted."""
+    return f"'{short(value)}'" if isinstance(value, str) else kind_of(value)
+
+
+def _nearest(value: Any, known: Sequence[str]) -> str | None:
+    return did_you_mean(value, list(known)) if isinstance(value, str) else None
+
+
+def _matrix_hint(text: str) -> str:
+    """Say what to write instead of a text that stands for a matrix."""
+    if text.lower().endswith((".npz", ".npy", ".csv", ".safetensors")):
+        return say("hint.file", name=text)
+    if text in ("eye", "zeros", "ones", "random"):
+        return say(f"hint.{text}")
+    return say("want.matrix.spaces")
+
+
+def _number_hint(text: str) -> str | None:
+    """Say what to write instead of a text that stands for a number."""
+    stripped = text.strip()
+    if re.fullmatch(r"[-+]?[0-9]+,[0-9]+", stripped):
+        return say("hint.decimal_comma")
+    for dash in _DASHES:
+        if dash in text:
+            return say("hint.minus", code=f"U+{ord(dash):04X}")
+    if any("\uff01" <= c <= "\uff5e" for c in text):
+        return say("hint.full_width")
+    odd = next((c for c in text if c.isspace() and c not in " \t\n"), None)
+    if odd:
+        return say("hint.space", code=f"U+{ord(odd):04X}")
+    if _QUOTED.fullmatch(stripped):
+        long = len(stripped) > LONGEST or re.search("[eE]", stripped)
+        return say("hint.too_large" if long else "hint.quoted")
+    if re.search(r"[0-9]\s+[-0-9]|;", stripped):
+        return say("want.matrix.spaces")
+    return None

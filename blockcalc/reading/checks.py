@@ -1,0 +1,142 @@
+"""Checks of a whole file: that shapes fit, that names are steps, that nothing is unused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from blockcalc.errors import LookupFault
+from blockcalc.files.source import Path
+from blockcalc.messages import say
+from blockcalc.messages.words import dims
+from blockcalc.nn.block import build, written
+from blockcalc.nn.spec import BlockSpec, Spec
+from blockcalc.program.builder import Misfit, Missing
+from blockcalc.program.program import Program
+from blockcalc.reading.checker import Checker
+from blockcalc.reading.shapes import check_shapes
+
+
+def _judged(c: Checker, spec: Spec) -> Spec:
+    """Leave out answers of the file that no longer fit what was set beside it, and say so."""
+    if not spec.expect or all(path[0] == "expect" for path in c.source.overrides):
+        return spec
+    program = written(spec)
+    lost = []
+    for key, numbers in spec.expect.items():
+        with suppress(LookupFault):
+            if not _alike(numbers.shape, program.refs()[program.find(key)].shape):
+                lost += [] if c.is_set(("expect", key)) else [key]
+    if not lost:
+        return spec
+    kept = {key: numbers for key, numbers in spec.expect.items() if key not in lost}
+    told = say("expect.lost", names=", ".join(lost))
+    return replace(spec, expect=kept, remarks=(*spec.remarks, told))
+
+
+def _alike(shape: Sequence[int], other: Sequence[int]) -> bool:
+    """Tell whether two shapes are one, axes of length 1 aside."""
+    return [n for n in shape if n > 1] == [n for n in other if n > 1]
+
+
+def _resolved(c: Checker, spec: Spec) -> Spec:
+    """Give ``stop`` the whole name of the step that it means."""
+    if spec.stop is None:
+        return spec
+    program = written(spec)
+    names = [name for name in (*program.refs(), *program.aliases) if name.endswith(f".{spec.stop}")]
+    if spec.stop in program.refs() or spec.stop in program.aliases or not names:
+        return spec
+    _check_step(c, program, ("stop",), spec.stop)
+    c.give_up()
+    return replace(spec, stop=program.find(spec.stop))
+
+
+def _blame_layout(c: Checker, found: Mapping[str, Any], before: int) -> None:
+    """Where the other weight layout would fit, say that instead of every mismatch."""
+    if len(c.faults) - before < 2:
+        return
+    other = [_turned(block) for block in found["blocks"]]
+    silent = Checker(c.source)
+    check_shapes(silent, c.arrays, other, found["stop"])
+    if not silent.faults:
+        first = c.faults[before]
+        layout = "out_in" if other[0].attention.out_in else "in_out"
+        hint = say("shape.layout", layout=layout)
+        c.faults[before:] = [replace(first, hint=hint)]
+
+
+def _turned(block: BlockSpec) -> BlockSpec:
+    """Give a block with the other weight layout."""
+    attention = replace(block.attention, out_in=not block.attention.out_in)
+    return replace(block, attention=attention)
+
+
+def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
+    """Build the program: nothing it needs may be missing, nothing named unknown."""
+    try:
+        program = build(spec)
+    except (Missing, Misfit) as error:
+        fault = error.faults[0]
+        if error.key.startswith("attn.") and not {"attn", "blocks"} & top.keys():
+            c.fault((), say("key.required", key="attn"), say("key.required.attn"))
+        else:
+            c.fault(error.key, fault.message, fault.hint)
+        return
+    if spec.stop is None:
+        _check_unused(c, spec, program)
+    _check_answers(c, spec, _whole(spec, program))
+    out = program.equations[-1].out if program.equations else None
+    for key in ("loss.target", "loss.with"):
+        if out is not None and key in spec.arrays and spec.arrays[key].shape != out.shape:
+            sizes = {"has": dims(spec.arrays[key].shape), "wanted": dims(out.shape)}
+            c.fault(key, say("loss.shape", name=key, out=out.name, **sizes))
+    if spec.stop is not None and _check_step(c, program, ("stop",), spec.stop):
+        reached = program.equations and program.find(spec.stop)
+        if not reached or program.equations[-1].out.name != reached:
+            c.fault(("stop",), say("stop.input", name=spec.stop))
+
+
+def _check_answers(c: Checker, spec: Spec, program: Program) -> None:
+    """Hold the answers of the file against the steps; of several that misfit the first is shown."""
+    misfits = []
+    for key, numbers in spec.expect.items():
+        if _check_step(c, program, ("expect", key), key):
+            shape = program.refs()[program.find(key)].shape
+            if not _alike(numbers.shape, shape):
+                sizes = {"has": dims(numbers.shape), "shape": dims(shape)}
+                misfits.append((key, say("expect.shape", name=key, **sizes)))
+    if misfits:
+        key, text = misfits[0]
+        more = say("expect.more", n=len(misfits) - 1) if len(misfits) > 1 else ""
+        c.fault(("expect", key), text, more + say("expect.hint"))
+
+
+def _check_unused(c: Checker, spec: Spec, program: Program) -> None:
+    """Note what is given and takes no part, so that nothing is left out in silence.
+
+    A second norm may stand where there is no FFN; the head says so.
+    """
+    used = {ref.name for ref in program.inputs}
+    spare = tuple(f"{block.keys}norm2." for block in spec.blocks if block.ffn is None)
+    for key in spec.arrays:
+        kept = (spec.evaluation and key.endswith("_keep")) or key.startswith((*spare, "loss."))
+        if key not in used and not kept:
+            c.fault(key, say("key.unused", key=key))
+
+
+def _whole(spec: Spec, program: Program) -> Program:
+    """Give the program without its stop, as far as there are weights for it."""
+    return written(spec) if spec.stop else program
+
+
+def _check_step(c: Checker, program: Program, path: Path, name: str) -> bool:
+    """Note a name that is no step."""
+    try:
+        program.find(name)
+    except LookupFault as error:
+        c.fault(path, error.faults[0].message, error.faults[0].hint)
+        return False
+    return True

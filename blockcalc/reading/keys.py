@@ -1,0 +1,279 @@
+"""The JSON Schema of the input file, made from the table of keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockcalc.files.source import Path
+from blockcalc.messages import say
+from blockcalc.nn.norms import NORMS
+from blockcalc.program.rounding import Rounding
+from blockcalc.reading.block_keys import _attention, _ffn, _norm_part, eps
+from blockcalc.reading.checker import Checker, is_text, kind_of, quoted
+from blockcalc.reading.matrices import matrix
+from blockcalc.reading.value_types import (
+    FRACTION,
+    TEXT,
+    Kind,
+    Schema,
+    count,
+    definitions,
+    either,
+    entries,
+    flag,
+    kind,
+    lists,
+    pattern,
+    ref,
+    section,
+    text,
+    tokens_by_features,
+    whole,
+    word,
+)
+
+
+def schema() -> dict[str, Any]:
+    """Give the schema, so that editors complete and check as people type.
+
+    It knows keys, words, and the depth of lists; whether shapes fit, only a reading tells.
+
+    Examples
+    --------
+    >>> sorted(schema()["properties"])[:3]
+    ['attn', 'blocks', 'dropout']
+    """
+    alone = {"anyOf": [{"required": [key]} for key in ("attn", "ffn", "norm1", "norm2")]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": say("schema.title"),
+        **section(TOP, ""),
+        "required": ["x"],
+        "oneOf": [
+            {"required": ["attn"], "not": {"required": ["blocks"]}},
+            {"required": ["blocks"], "not": alone},
+        ],
+        "$defs": definitions(),
+    }
+
+
+MOST_BLOCKS = 1000
+RATE: Schema = either({"type": "number", "minimum": 0, "exclusiveMaximum": 1}, FRACTION)
+ORDERS = ("post", "pre")
+KINDS = tuple(NORMS)
+VARIANCES = ("population", "sample")
+EPS_PLACES = ("inside", "outside")
+LAYOUTS = ("in_out", "out_in")
+
+
+@kind(lambda: either({"enum": list(ORDERS)}, section(_NORM, "norm.")))
+def _norm(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    if isinstance(value, dict):
+        found = c.mapping(value, path, _NORM)
+        if found.get("kind") == "rms" and found.get("variance") == "sample":
+            c.fault((*path, "variance"), say("norm.rms_variance"))
+        return found
+    hint = say("hint.norm_kind") if value in KINDS else None
+    return {"order": c.words(value, path, ORDERS, "norm", hint)}
+
+
+@kind(RATE)
+def _rate(c: Checker, value: Any, path: Path) -> float | None:
+    """Read the probability that a number is dropped."""
+    p = c.number(value, path)
+    if p is not None and not 0 <= p < 1:
+        c.fault(path, say("dropout.p"))
+        return None
+    return p
+
+
+@kind(either(RATE, {"type": "object", "additionalProperties": RATE}))
+def _rates(c: Checker, value: Any, path: Path) -> Any:
+    if not isinstance(value, dict):
+        return _rate(c, value, path)
+    return {place: _rate(c, p, (*path, place)) for place, p in value.items()}
+
+
+@kind({"type": "array", "items": TEXT, "minItems": 1})
+def _places(c: Checker, value: Any, path: Path) -> dict[str, Path]:
+    """Read a list of places, each with where it stands."""
+    if not isinstance(value, list) or not value:
+        c.fault(path, say("dropout.at"))
+        return {}
+    found = {}
+    for i, place in enumerate(value):
+        if isinstance(place, str):
+            found[place] = (*path, i)
+        else:
+            c.fault((*path, i), say("dropout.at"))
+    return found
+
+
+@kind({"type": "object", "additionalProperties": ref("pattern")})
+def _keeps(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        c.fault(path, say("dropout.keep", what=kind_of(value)))
+        return {}
+    return {place: pattern(c, keep, (*path, place)) for place, keep in value.items()}
+
+
+@kind(lambda: either(RATE, {**section(_DROPOUT, "dropout."), "required": ["p"]}))
+def _dropout(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return {"p": _rate(c, value, path)}
+    before = len(c.faults)
+    found = c.mapping(value, path, _DROPOUT)
+    if "p" not in found and len(c.faults) == before:
+        c.fault(path, say("key.required", key="dropout.p"), say("dropout.p"))
+    return found
+
+
+@kind(lambda: {"type": "array", "items": section(_BLOCK, ""), "minItems": 1})
+def _blocks(c: Checker, value: Any, path: Path) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not value:
+        empty = isinstance(value, list)
+        c.fault(path, say("array.empty") if empty else say("blocks.list", what=kind_of(value)))
+        return []
+    found = [c.mapping(block, (*path, i), _BLOCK) for i, block in enumerate(value)]
+    if sum(block.get("repeat") or 1 for block in found) > MOST_BLOCKS:
+        c.fault(path, say("blocks.most", most=MOST_BLOCKS))
+        return []
+    return found
+
+
+@kind(either(*lists({"type": ["string", "integer"]}, (1, 2))))
+def _tokens(c: Checker, value: Any, path: Path) -> Any:
+    deep = len(path) > 1
+    if not deep and isinstance(value, list) and value and all(isinstance(v, list) for v in value):
+        rows = [_tokens(c, row, (*path, i)) for i, row in enumerate(value)]
+        return None if None in rows else tuple(rows)
+    if not isinstance(value, list):
+        c.fault(path, say("tokens.list", what=kind_of(value)))
+        return None
+    labels = []
+    before = len(c.faults)
+    for i, v in enumerate(value):
+        if isinstance(v, str | int) and not isinstance(v, bool):
+            labels.append(str(v))
+            if not is_text(labels[-1]):
+                c.fault((*path, i), say("text.surrogate"))
+        else:
+            c.fault((*path, i), say("tokens.label", what=kind_of(v)), say("want.text.hint"))
+    return tuple(labels) if len(c.faults) == before else None
+
+
+@kind(lambda: {**section(_ROUND, "round."), "minProperties": 1, "maxProperties": 1})
+def _round(c: Checker, value: Any, path: Path) -> Rounding | None:
+    found = c.mapping(value, path, _ROUND)
+    if isinstance(value, dict) and len(found) != 1:
+        c.fault(path, say("round.one"))
+        return None
+    ((unit, digits),) = found.items() if found else ((None, None),)
+    return None if digits is None else Rounding(str(unit), digits)
+
+
+def _digits(c: Checker, value: Any, path: Path) -> int | None:
+    low = 1 if path[-1] == "significant" else 0
+    if isinstance(value, int) and not isinstance(value, bool) and low <= value <= 15:
+        return value
+    c.fault(path, say("round.digits", low=low, got=quoted(value)))
+    return None
+
+
+@kind({"type": "object", "additionalProperties": either(ref("answer"), ref("number"))})
+def _expect(c: Checker, value: Any, path: Path) -> dict[str, NDArray[Any]]:
+    """Read a person's numbers: null or ? where not judged."""
+    if not isinstance(value, dict):
+        c.fault(path, say("expect.mapping", what=kind_of(value)))
+        return {}
+    held, c.arrays = c.arrays, {}
+    found = {}
+    for step, numbers in value.items():
+        here = (*path, step)
+        mapping = isinstance(numbers, dict)
+        rows = numbers.get("value") if mapping else numbers
+        written = not mapping or isinstance(rows, list)
+        filled, blank = _blank_out(rows) if written else (None, False)
+        if isinstance(rows, list) or mapping:
+            whole = {**numbers, "value": filled} if mapping and written else numbers
+            array = matrix(c, whole if mapping else filled, here, (1, 2, 3, 4), blocks=True)
+        else:
+            number = c.number(numbers, here)
+            array = None if number is None else np.array(number)
+        if array is not None:
+            unknown = np.array(blank, dtype=bool)
+            if mapping and numbers.get("transpose") and unknown.ndim > 1:
+                unknown = unknown.swapaxes(-1, -2)
+            found[step] = np.where(unknown, np.nan, array)
+    c.arrays = held
+    return found
+
+
+def _blank_out(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, list):
+        pairs = [_blank_out(v) for v in value]
+        return [p[0] for p in pairs], [p[1] for p in pairs]
+    blank = value is None or value == "?"
+    return (0 if blank else value), blank
+
+
+@kind(lambda: section(_LOSS, "loss."))
+def _loss(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    """Read where the backward pass starts; the matrix goes with the kind that needs it."""
+    before = len(c.faults)
+    found = c.mapping(value, path, _LOSS)
+    kind = found.get("kind") or ("mse" if "target" in found else "dot" if "with" in found else None)
+    if len(c.faults) > before:
+        return {}
+    if kind is None:
+        c.fault(path, say("key.required", key="loss.kind"))
+    for key, own in (("target", "mse"), ("with", "dot")):
+        if key in found and kind != own:
+            c.fault((*path, key), say("loss.spare", key=f"loss.{key}", kind=kind), key=True)
+    return {**found, "kind": kind}
+
+
+_BLOCK: dict[str, Kind] = {}  # filled below: a block has some of the keys of a file
+TOP: dict[str, Kind] = {
+    "title": text,
+    "notes": text,
+    "tokens": _tokens,
+    "x": tokens_by_features,
+    "weight_layout": word(*LAYOUTS),
+    "norm": _norm,
+    "norm1": _norm_part,
+    "norm2": _norm_part,
+    "final_norm": _norm_part,
+    "attn": _attention,
+    "ffn": _ffn,
+    "blocks": _blocks,
+    "dropout": _dropout,
+    "stop": text,
+    "round": _round,
+    "expect": _expect,
+    "loss": _loss,
+}
+_BLOCK |= {key: TOP[key] for key in ("attn", "ffn", "norm1", "norm2")} | {"repeat": count}
+_DROPOUT: dict[str, Kind] = {
+    "p": _rates,
+    "at": _places,
+    "training": flag,
+    "seed": whole(2**32 - 1),
+    "keep": _keeps,
+}
+_LOSS: dict[str, Kind] = {"kind": word("sum", "mse", "dot"), "target": entries, "with": entries}
+_ROUND: dict[str, Kind] = {
+    key: Kind(_digits, lambda low=low: {"type": "integer", "minimum": low, "maximum": 15})  # type: ignore[misc]
+    for key, low in (("decimals", 0), ("significant", 1))
+}
+_NORM: dict[str, Kind] = {
+    "order": word(*ORDERS),
+    "kind": word(*KINDS),
+    "eps": eps,
+    "unit_offset": flag,
+    "variance": word(*VARIANCES),
+    "eps_place": word(*EPS_PLACES),
+}

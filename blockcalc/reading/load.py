@@ -1,0 +1,135 @@
+"""From a file to a checked ``Spec``: all faults that can be found, each with its place."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+
+from blockcalc.errors import Fault, InputError, Place
+from blockcalc.files.decode import decode, read_text
+from blockcalc.files.source import Source
+from blockcalc.limits import MAX_BYTES, MAX_DEPTH
+from blockcalc.messages import say
+from blockcalc.nn.spec import Spec
+from blockcalc.reading.assemble import parts
+from blockcalc.reading.checker import Checker, kind_of
+from blockcalc.reading.checks import _blame_layout, _check_steps, _judged, _resolved
+from blockcalc.reading.keys import TOP
+from blockcalc.reading.overrides import _every, _set
+from blockcalc.reading.shapes import check_shapes
+
+
+def load(
+    source: str | FilePath | Mapping[str, Any],
+    sets: Sequence[tuple[str, str]] = (),
+    orders: Sequence[str] = (),
+    shapes_only: bool = False,
+) -> Spec:
+    """Read a file, or the same content as a dict, into a checked spec.
+
+    Parameters
+    ----------
+    source : path or mapping
+        A YAML or JSON file; ``-`` is standard input. A mapping may hold NumPy arrays.
+    sets : sequence of (key, value text)
+        Keys set over those of the file: ``("attn.scale", "none")``.
+    orders : sequence of str
+        The orders, ``post`` or ``pre``, in which it is to be worked; the file's own if empty. The spec
+        has the first; ``with_order`` gives the others.
+    shapes_only : bool
+        Ask named files for their headers alone, and draw nothing: such matrices have a shape and no numbers.
+
+    Raises
+    ------
+    InputError
+        With every fault that was found, up to twenty, each with its place.
+
+    Examples
+    --------
+    >>> spec = load({"x": [[1, "1/3"]], "attn": {"out": [[0, 1]]}})
+    >>> spec.arrays["x"]
+    array([[1.        , 0.33333333]])
+    """
+    if isinstance(source, Mapping):
+        text = Source("<dict>", "", _plain(source))
+    else:
+        text = read_file(str(source))
+    if sets:
+        text.data = _plain(text.data)  # what aliases share is set in one place only
+    for key, value in sets:
+        for one in _every(text.data, key):
+            _set(text, one, value)
+    return check(Checker(text, shapes_only), orders)
+
+
+def read_file(name: str) -> Source:
+    """Read a file, or standard input for ``-``, as plain data with places."""
+    if name == "-":
+        if sys.stdin is None:
+            raise InputError(Fault(say("file.no_stdin")))
+        return read_text(decode(sys.stdin.buffer.read(MAX_BYTES + 1), "<stdin>"), "<stdin>")
+    try:
+        with FilePath(name).open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        hint = say("file.missing.hint")
+        raise InputError(Fault(say("file.missing"), Place(name), hint)) from None
+    except IsADirectoryError:
+        raise InputError(Fault(say("file.directory"), Place(name))) from None
+    except OSError as error:
+        message = say("file.unreadable", problem=error.strerror or str(error))
+        raise InputError(Fault(message, Place(name))) from None
+    except ValueError:
+        raise InputError(Fault(say("file.missing"), Place(repr(name)))) from None
+    return read_text(decode(raw, name), name)
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Turn a dict from Python into the plain data that a file gives."""
+    if depth > MAX_DEPTH:
+        raise InputError(Fault(say("file.deep", limit=MAX_DEPTH)))
+    if isinstance(value, Mapping):
+        return {str(key): _plain(v, depth + 1) for key, v in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(v, depth + 1) for v in value]
+    return value
+
+
+def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
+    """Check everything, in each order that is asked for, and give the spec."""
+    data = c.source.data
+    if not isinstance(data, dict):
+        raise InputError(Fault(say("file.not_mapping", what=kind_of(data)), c.source.place(())))
+    top = c.mapping(data, (), TOP)
+    found = parts(c, top)
+    if "x" not in top:
+        c.fault((), say("key.required", key="x"), say("key.required.x"))
+    c.give_up()
+    before = len(c.faults)
+    check_shapes(c, c.arrays, found["blocks"], found["stop"])
+    _blame_layout(c, found, before)
+    for keys, block in {block.keys: block for block in found["blocks"]}.items():
+        for key in (f"{keys}attn.mask.keep", f"{keys}attn.mask.add"):
+            array = c.arrays.get(key)
+            if array is not None and array.ndim == 4 and array.shape[1] == 1:
+                c.arrays[key] = array[:, 0]
+            elif array is not None and array.ndim == 3 and block.attention.n_heads == 1:
+                c.arrays[key] = array[0]
+    c.give_up()
+    spec = _resolved(
+        c,
+        Spec(
+            arrays=c.arrays, origins=c.origins, remarks=tuple(c.inexact), source=c.source, **found
+        ),
+    )
+    for order in orders or (spec.order,):
+        spec = _judged(c, spec.with_order(order))
+        _check_steps(c, spec, top)
+        c.give_up()
+    return spec.with_order(orders[0]) if orders else spec

@@ -1,0 +1,279 @@
+"""A matrix: rows written out, or a mapping that stands for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockcalc.errors import InputError
+from blockcalc.files.source import Path
+from blockcalc.files.tensors import SINGLE, Tensor, numbers_in, read, tensors
+from blockcalc.limits import MOST_NUMBERS
+from blockcalc.messages import say
+from blockcalc.messages.words import did_you_mean, dims, listed
+from blockcalc.reading.checker import EXACT, Checker, kind_of, quoted
+
+
+def matrix(
+    c: Checker,
+    value: Any,
+    path: Path,
+    ranks: tuple[int, ...],
+    flags: bool = False,
+    blocks: bool = False,
+) -> NDArray[Any] | None:
+    """Read a matrix in any form, and keep it under its name.
+
+    ``flags`` takes true and false for 1 and 0; ``blocks`` takes minus infinity.
+    """
+
+    def rows(written: Any, at: Path) -> NDArray[Any] | None:
+        c.flags, c.blocks = flags, blocks
+        array = c.array(written, at, ranks, path)
+        c.flags = c.blocks = False
+        return array
+
+    if isinstance(value, dict):
+        from blockcalc.reading.matrices import formed  # most files write their numbers out
+
+        array = formed(c, value, path, ranks, rows)
+    else:
+        array = rows(value, path)
+    if array is not None and flags and not set(np.unique(array)) <= {0.0, 1.0}:
+        c.fault(path, say("mask.keep"))
+    return array
+
+
+FORMS: dict[str, tuple[str, ...]] = {
+    "value": ("transpose",),
+    "file": ("key", "transpose", "rows", "cols"),
+    "random": ("seed", "std"),
+    "eye": (),
+    "zeros": (),
+    "ones": (),
+}
+_WINDOW = re.compile(r"([0-9]{0,9}):([0-9]{0,9})")
+
+Ranks = tuple[int, ...]
+Rows = Callable[[Any, Path], NDArray[Any] | None]
+
+
+def formed(
+    c: Checker, value: dict[str, Any], path: Path, ranks: Ranks, rows: Rows
+) -> NDArray[Any] | None:
+    """Read a mapping that stands for a matrix; ``rows`` reads what is written out in it."""
+    form = next((word for word in FORMS if word in value), None)
+    known = [form, *FORMS[form]] if form else list(FORMS)
+    for key in value:
+        if key not in known:
+            hint = did_you_mean(key, known) or say("key.known", keys=", ".join(known))
+            c.fault((*path, key), say("key.unknown", key=key), hint, key=True)
+            return None
+    if form is None:
+        c.fault(path, say("matrix.form", forms=", ".join(FORMS)))
+        return None
+    if form == "value":
+        array = rows(value["value"], (*path, "value"))
+    elif form == "file":
+        array = _from_file(c, value, path, ranks)
+    else:
+        array = _by_rule(c, form, value, path, ranks)
+    if array is None:
+        return None
+    if ranks == (1,) and array.ndim == 2:
+        array = array.ravel()  # a csv file has rows, even where there is only one
+    if _flag(c, value, path, "transpose") and array.ndim > 1:
+        array = array.swapaxes(-1, -2)
+        array = array if c.shapes_only else np.ascontiguousarray(array)
+    return c.keep(array, path)
+
+
+def hollow(shape: tuple[int, ...]) -> NDArray[Any]:
+    """Make an array that has a shape, and one zero for all of its entries."""
+    return np.broadcast_to(np.float64(0), shape)
+
+
+def _flag(c: Checker, value: dict[str, Any], path: Path, key: str) -> bool:
+    flag = value.get(key, False)
+    if not isinstance(flag, bool):
+        c.fault((*path, key), say("want.flag", got=quoted(flag)))
+    return flag is True
+
+
+# a rule ---------------------------------------------------------------------------------
+
+
+def _by_rule(
+    c: Checker, form: str, value: dict[str, Any], path: Path, ranks: Ranks
+) -> NDArray[Any] | None:
+    """Make a matrix of ones, zeros, the identity, or drawn numbers."""
+    shape = _shape(c, form, value[form], (*path, form), ranks)
+    if shape is None:
+        return None
+    name = ".".join(map(str, path))
+    if form != "random":
+        c.origins[name] = f"{form} {dims(shape)}"
+        if c.shapes_only:
+            return hollow(shape)
+        if form == "eye":
+            return np.eye(shape[0])
+        return np.zeros(shape) if form == "zeros" else np.ones(shape)
+    seed, std = value.get("seed", 0), value.get("std", 1)
+    if not (isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**32):
+        c.fault((*path, "seed"), say("want.whole", most=2**32 - 1, got=quoted(seed)))
+        return None
+    number = c.number(std, (*path, "std"))
+    if number is None or number < 0:
+        if number is not None:
+            c.fault((*path, "std"), say("matrix.std"))
+        return None
+    c.origins[name] = say("origin.random", shape=dims(shape), seed=seed, std=std)
+    if c.shapes_only:
+        return hollow(shape)
+    return np.random.RandomState(seed).normal(0, number, shape)
+
+
+def _shape(c: Checker, form: str, value: Any, at: Path, ranks: Ranks) -> tuple[int, ...] | None:
+    """Read a shape; ``eye`` takes one number."""
+    sizes = [value, value] if form == "eye" else value
+    whole = isinstance(sizes, list) and all(type(n) is int and 0 < n < 10**6 for n in sizes)
+    if not whole or not sizes or len(sizes) not in ranks:
+        wanted = say("matrix.eye") if form == "eye" else say("matrix.shape", n=_ranks(ranks))
+        got = (
+            say("matrix.whole")
+            if isinstance(value, list)
+            else say("matrix.got", got=kind_of(value))
+        )
+        c.fault(at, wanted, None if whole else got)
+        return None
+    return tuple(sizes) if _room(c, tuple(sizes), at) else None
+
+
+def _ranks(ranks: Ranks) -> str:
+    return say("matrix.or").join(map(str, ranks))
+
+
+def _room(c: Checker, shape: tuple[int, ...], at: Path) -> bool:
+    """Count the numbers of a file's matrices against what may be."""
+    if c.shapes_only:
+        return True
+    c.numbers += numbers_in(shape)
+    if c.numbers > MOST_NUMBERS:
+        c.numbers -= numbers_in(shape)
+        c.fault(
+            at,
+            say("weights.too_many", shape=dims(shape), most=MOST_NUMBERS),
+            say("weights.window") if at[-1] == "file" else None,
+        )
+        return False
+    return True
+
+
+# a file ---------------------------------------------------------------------------------
+
+
+def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> NDArray[Any] | None:
+    """Read a matrix that lives in another file: header first, then as much as is wanted."""
+    name = value["file"]
+    if not isinstance(name, str) or not name or "\0" in name:
+        c.fault((*path, "file"), say("weights.name", got=quoted(name)))
+        return None
+    file = c.source.folder(path) / name
+    try:
+        tensor = _find(c, file, value, path)
+        window = _window(c, tensor, value, path) if tensor else None
+        if tensor is None or window is None:
+            return None
+        shape = tuple(len(range(*s.indices(n))) for s, n in zip(window, tensor.shape, strict=True))
+        line = ranks == (1,) and file.suffix.lower() == ".csv" and 1 in shape
+        if len(shape) not in ranks and not line:
+            text = say("weights.rank", name=tensor.name or name, shape=dims(shape), n=_ranks(ranks))
+            c.fault((*path, "file"), text)
+            return None
+        if 0 in shape:
+            c.fault((*path, "file"), say("array.empty"))
+            return None
+        whole = shape
+        if file.suffix.lower() == ".npz":  # whose rows are read whole, and other shapes altogether
+            whole = (shape[0], tensor.shape[1]) if len(shape) == 2 else tensor.shape
+        if not _room(c, whole, (*path, "file")):
+            return None
+        array = hollow(shape) if c.shapes_only else read(file, tensor, window)
+    except InputError as error:
+        fault = error.faults[0]
+        text = f"{fault.place}: {fault.message}" if fault.place else fault.message
+        c.fault((*path, "file"), text, fault.hint)
+        return None
+    own = ".".join(map(str, path))
+    c.origins[own] = _origin(name, tensor, value)
+    counted = tensor.dtype[0] in "iuIU" or file.suffix.lower() == ".csv"
+    if "64" in tensor.dtype and counted and np.abs(array).max() >= EXACT:
+        c.inexact.append(say("weights.nearest", name=own))
+    return array
+
+
+def _find(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Tensor | None:
+    """Find the tensor that is meant; a file with only one needs no key."""
+    if file not in c.files:
+        c.files[file] = {tensor.name: tensor for tensor in tensors(file)}
+    there: dict[str, Tensor] = c.files[file]
+    key = value.get("key")
+    if not there:
+        c.fault((*path, "file"), say("weights.none"))
+        return None
+    if key is None and len(there) == 1:
+        (tensor,) = there.values()
+    elif key is None:
+        c.fault((*path, "file"), say("weights.which"), say("weights.has", names=listed(there)))
+        return None
+    elif file.suffix.lower() in SINGLE:
+        c.fault((*path, "key"), say("weights.no_key", kind=file.suffix[1:]))
+        return None
+    elif not isinstance(key, str) or key not in there:
+        hint = did_you_mean(key, list(there)) if isinstance(key, str) else None
+        hint = hint or say("weights.has", names=listed(there))
+        c.fault((*path, "key"), say("weights.missing", key=str(key)), hint)
+        return None
+    else:
+        tensor = there[key]
+    if not tensor.readable:
+        text = say("weights.dtype", name=tensor.name or file.name, dtype=tensor.dtype)
+        c.fault((*path, "file"), text)
+        return None
+    return tensor
+
+
+def _window(
+    c: Checker, tensor: Tensor, value: dict[str, Any], path: Path
+) -> tuple[slice, ...] | None:
+    """Read ``rows: "0:4"`` and ``cols: "0:4"``, of the tensor as it lies in the file."""
+    window = [slice(None)] * len(tensor.shape)
+    for key, axis in (("rows", -2), ("cols", -1)):
+        if key not in value:
+            continue
+        text = value[key]
+        found = _WINDOW.fullmatch(text) if isinstance(text, str) else None
+        if len(tensor.shape) == 1:
+            axis = -1 if key == "rows" else -2
+        if found is None or -axis > len(tensor.shape):
+            c.fault((*path, key), say("weights.slice", got=quoted(text)))
+            return None
+        n = tensor.shape[axis]
+        start, stop = int(found[1] or 0), int(found[2] or n)
+        if not 0 <= start < stop <= n:
+            c.fault((*path, key), say("weights.outside", text=text, n=n))
+            return None
+        window[axis] = slice(start, stop)
+    return tuple(window)
+
+
+def _origin(name: str, tensor: Tensor, value: dict[str, Any]) -> str:
+    """Say where a matrix came from."""
+    parts = [name, tensor.name, *(f"{k} {value[k]}" for k in ("rows", "cols") if k in value)]
+    parts += [say("origin.transposed")] if value.get("transpose") is True else []
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,113 @@
+"""``--set``, ``--eps`` and ``--round``: values given on the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from blockcalc.errors import Fault, InputError, Place, UsageError
+from blockcalc.files.decode import read_value
+from blockcalc.files.source import Path, Source, is_index
+from blockcalc.files.yaml_text import plain_scalar
+from blockcalc.messages import say
+from blockcalc.program.rounding import Rounding
+from blockcalc.reading.block_keys import eps
+from blockcalc.reading.checker import Checker, is_text
+
+
+def parse_sets(texts: Sequence[str], options: Mapping[str, str | None]) -> list[tuple[str, str]]:
+    """Split ``KEY=VALUE`` texts.
+
+    A key set twice, or against an option that sets the same, is a usage error; ``options`` are
+    those by key, such as ``norm.order`` of ``--norm``.
+    """
+    found = {key: value for key, value in options.items() if value is not None}
+    pairs = []
+    for text in texts:
+        if not is_text(text):
+            raise UsageError(Fault(say("set.encoding")))
+        key, equals, value = text.partition("=")
+        if not equals or not all(key.strip().split(".")):
+            raise UsageError(Fault(say("set.key", text=text)))
+        key, value = key.strip(), value.strip()
+        name = "norm.order" if key == "norm" else key
+        if key.endswith(".eps") and "eps" in found:
+            name = "eps"
+        if found.setdefault(name, value) != value:
+            raise UsageError(Fault(say("set.twice", key=key, first=found[name], second=value)))
+        pairs.append((key, value))
+    return pairs
+
+
+def parse_eps(text: str) -> float:
+    """Read the value of ``--eps``."""
+    checker = Checker(Source(f"--eps {text}", ""))
+    number: float | None = eps(checker, plain_scalar(text), ())
+    checker.give_up()
+    assert number is not None
+    return number
+
+
+def parse_round(text: str) -> Rounding:
+    """Read the value of ``--round``: ``3`` is decimals, ``4sf`` significant figures."""
+    found = re.fullmatch(r"([0-9]{1,2})(sf)?", text.strip())
+    kind = "significant" if found and found[2] else "decimals"
+    if not found or not (1 if found[2] else 0) <= int(found[1]) <= 15:
+        raise UsageError(Fault(say("round.text", text=text)))
+    return Rounding(kind, int(found[1]))
+
+
+def _every(data: Any, key: str) -> list[str]:
+    """Give the keys that ``blocks.*.attn.causal`` means: one for each entry of the list."""
+    before, star, after = key.partition(".*.")
+    for part in before.split("."):
+        data = data.get(part) if isinstance(data, dict) else None
+    if not star or not isinstance(data, list):
+        return [key]
+    return [f"{before}.{i}.{after}" for i in range(len(data))]
+
+
+def _set(source: Source, key: str, text: str) -> None:
+    """Set one key over those of the file."""
+    origin = Place(f"--set {key}={text}")
+    path: Path = tuple(int(p) if is_index(p) else p for p in key.split("."))
+    for holder_path in (("expect",), ("dropout", "p"), ("dropout", "keep")):
+        n = len(holder_path)
+        if path[:n] == holder_path and len(path) > n:
+            path = (*holder_path, *_name_and_indices(key.split(".")[n:]))
+    if not text.strip():
+        raise InputError(Fault(say("set.empty"), origin))
+    if not isinstance(source.data, dict):
+        return
+    holder: Any = source.data
+    for depth, part in enumerate(path[:-1]):
+        where = _entry(holder, part, origin)
+        below = holder[where] if isinstance(holder, list) else holder.get(where)
+        if not isinstance(below, dict | list):
+            short = {"norm": "order", "dropout": "p"}.get(str(part)) if depth == 0 else None
+            below = {} if short is None or below is None else {short: below}
+            holder[where] = below
+            source.overrides[path[: depth + 1]] = origin
+        holder = below
+    holder[_entry(holder, path[-1], origin)] = read_value(text, origin.file, path)
+    source.overrides[path] = origin
+
+
+def _entry(holder: Any, part: str | int, origin: Place) -> Any:
+    """Give the key or the place of a part of a path in what holds it."""
+    if not isinstance(holder, list):
+        if isinstance(part, int) and holder:
+            raise InputError(Fault(say("set.mapping", keys=", ".join(holder)), origin))
+        return str(part)
+    if not (isinstance(part, int) and part < len(holder)):
+        raise InputError(Fault(say("set.index"), origin))
+    return part
+
+
+def _name_and_indices(words: list[str]) -> Path:
+    """Split ``attn.q.0.1`` into the name of a step and places in its matrix."""
+    end = len(words)
+    while end > 1 and is_index(words[end - 1]):
+        end -= 1
+    return (".".join(words[:end]), *(int(word) for word in words[end:]))

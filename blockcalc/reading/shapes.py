@@ -1,0 +1,238 @@
+"""The chain of shapes through a block: every matrix fits the one before it, or is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from blockcalc.files.source import Path
+from blockcalc.messages import say
+from blockcalc.nn.spec import AttentionSpec, BlockSpec, FfnSpec
+
+
+class Faults(Protocol):
+    """Takes note of faults at a path, and knows the lines of the file and what was set beside it."""
+
+    def fault(self, path: Path | str, message: str, hint: str | None = None) -> None: ...
+
+    def has_commas(self, path: Path | str) -> bool: ...
+
+    def is_set(self, path: Path | str) -> bool: ...
+
+
+LAST = (".w_o", ".w_2", ".w_down")  # what these give is as wide as x
+
+
+@dataclass(frozen=True)
+class Size:
+    """A length that something has, and the words that say so."""
+
+    n: int
+    because: str
+    name: str
+
+
+@dataclass
+class Chain:
+    """Holds the matrices against each other."""
+
+    faults: Faults
+    arrays: Mapping[str, NDArray[Any]]
+    out_in: bool = False
+    stop: str = ""
+
+    @property
+    def axes(self) -> tuple[int, int]:
+        """Give the axis that meets what flows in, and the one that flows on."""
+        return (-1, -2) if self.out_in else (-2, -1)
+
+    def size(self, name: str, axis: int, symbol: str) -> Size | None:
+        """Take the length of an axis as the measure for what follows."""
+        array = self.arrays.get(name)
+        if array is None:
+            return None
+        n = array.shape[axis]
+        has = say("shape.size", name=name, n=n, unit=unit(array.ndim, axis, n), symbol=symbol)
+        return Size(n, has, name)
+
+    def fits(self, name: str, axis: int, size: Size | None, hint: str | None = None) -> None:
+        """Require that an axis of a matrix has the length of what it meets."""
+        array = self.arrays.get(name)
+        if array is None or size is None or array.shape[axis] == size.n:
+            return
+        n = array.shape[axis]
+        both = say("shape.mismatch", name=name, n=n, unit=unit(array.ndim, axis, n),
+                   because=size.because)  # fmt: skip
+        if any(self.faults.has_commas(m) for m in (name, size.name)):
+            hint = say("hint.decimal_comma")
+        elif hint is None and array.ndim == 2 and self.turned(name, array, axis, size):
+            hint = say("shape.transposed", name=name)
+        newer = self.faults.is_set(size.name) and not self.faults.is_set(name)
+        self.faults.fault(size.name if newer else name, both, hint)
+
+    def turned(self, name: str, array: NDArray[Any], axis: int, size: Size) -> bool:
+        """Tell whether a weight would fit if its rows were its columns, and does not fit as it is."""
+        into, out = self.axes
+        right_way = axis == out and array.shape[into] == self.arrays["x"].shape[-1]
+        d_model = self.arrays["x"].shape[-1]
+        last = name.endswith(LAST) and axis == into and array.shape[into] != d_model
+        return bool(array.shape[::-1][axis] == size.n and not right_way and not last)
+
+
+def unit(rank: int, axis: int, n: int) -> str:
+    """Name what is counted along an axis."""
+    kind = "numbers" if rank == 1 else "columns" if axis == -1 else "rows"
+    return say(f"unit.{kind}.{'one' if n == 1 else 'many'}")
+
+
+def check_shapes(
+    faults: Faults,
+    arrays: Mapping[str, NDArray[Any]],
+    blocks: Iterable[BlockSpec],
+    stop: str | None = None,
+) -> None:
+    """Check the whole chain, x to the last norm; one fault for each matrix that breaks it.
+
+    What a layer gives need not fit the residual where ``stop`` ends within the layer.
+    """
+    first_runs: dict[str, BlockSpec] = {}
+    for block in blocks:
+        first_runs.setdefault(block.keys, block)
+    for block in first_runs.values():
+        inside = (stop or "").startswith(block.steps)
+        own = block.keys + (stop or "")[len(block.steps) :] if inside else ""
+        chain = Chain(faults, arrays, block.attention.out_in, own)
+        _block(chain, block, block.keys)
+    _norm(chain, "final_norm", chain.size("x", -1, "d_model"))
+
+
+def _block(chain: Chain, block: BlockSpec, keys: str) -> None:
+    d_model = chain.size("x", -1, "d_model")
+    first = chain.arrays.get(f"{keys}attn.w_q")
+    into = chain.axes[0]
+    tokens = chain.arrays["x"].shape[-2]
+    others = [chain.arrays.get(f"{keys}attn.w_{part}") for part in "kv"]
+    alone = all(w is None or w.shape[into] != d_model.n for w in others) if d_model else False
+    if d_model and alone and first is not None and d_model.n != first.shape[into] == tokens:
+        chain.fits(f"{keys}attn.w_q", into, d_model, say("shape.x_transposed"))
+        return
+    _attention(chain, block.attention, keys, d_model)
+    _masks(chain, block.attention, keys)
+    if block.ffn is not None:
+        _ffn(chain, block.ffn, keys, d_model)
+    for norm in ("norm1", "norm2"):
+        _norm(chain, keys + norm, d_model)
+
+
+def _norm(chain: Chain, name: str, d_model: Size | None) -> None:
+    for part in ("gamma", "beta"):
+        chain.fits(f"{name}.{part}", -1, d_model)
+
+
+def _times(size: Size | None, count: int, of: int) -> Size | None:
+    """Turn the width of so many heads into that of others."""
+    if size is None or size.n % of:
+        return None
+    n = size.n // of * count
+    few = say("heads.one") if count == 1 else say("heads.many", n=count)
+    words = say("shape.shared", because=size.because, count=few, of=of, n=n)
+    return replace(size, n=n, because=words) if count != of else size
+
+
+def _attention(chain: Chain, spec: AttentionSpec, keys: str, d_model: Size | None) -> None:
+    name, heads, few = keys + spec.name, spec.n_heads, spec.n_kv_heads
+    into, out = chain.axes
+    _divides(chain, f"{name}.w_q", out, heads)
+    _divides(chain, f"{name}.w_v", out, few)
+    _fused(chain, spec, name)
+    for part in "qkv":
+        chain.fits(f"{name}.w_{part}", into, d_model)
+        symbol = f"d_{part}" if heads > 1 or part == "v" else "d_head"
+        chain.fits(f"{name}.b_{part}", -1, chain.size(f"{name}.w_{part}", out, symbol))
+    chain.fits(f"{name}.w_qkv", into, d_model)
+    chain.fits(f"{name}.b_qkv", -1, chain.size(f"{name}.w_qkv", out, "d_qkv"))
+    symbol = "d_q" if heads > 1 else "d_head"
+    chain.fits(f"{name}.w_k", out, _times(chain.size(f"{name}.w_q", out, symbol), few, heads))
+    joined = _times(chain.size(f"{name}.w_v", out, "d_v"), heads, few)
+    joined = joined or _times(chain.size(f"{name}.w_qkv", out, "d_qkv"), heads, heads + 2 * few)
+    chain.fits(f"{name}.w_o", into, joined)
+    _gives(chain, name, "o", d_model)
+    _same(chain, f"{name}.out", chain.arrays["x"].shape)
+
+
+def _gives(chain: Chain, name: str, letter: str, d_model: Size | None) -> None:
+    """Check the last projection of a layer: as wide as what it is added to, if it is added."""
+    out = chain.axes[1]
+    if chain.stop.startswith(f"{name}."):
+        d_model = chain.size(f"{name}.w_{letter}", out, "d_model")
+    chain.fits(f"{name}.w_{letter}", out, d_model)
+    chain.fits(f"{name}.b_{letter}", -1, d_model)
+
+
+def _divides(chain: Chain, name: str, axis: int, heads: int) -> None:
+    array = chain.arrays.get(name)
+    if array is not None and array.shape[axis] % heads:
+        n = array.shape[axis]
+        text = say("heads.width", name=name, n=n, unit=unit(2, axis, n), heads=heads)
+        chain.faults.fault(name, text)
+
+
+def _fused(chain: Chain, spec: AttentionSpec, attention: str) -> None:
+    name = f"{attention}.w_qkv"
+    array = chain.arrays.get(name)
+    heads = spec.n_heads + 2 * spec.n_kv_heads
+    axis = chain.axes[1]
+    if array is not None and array.shape[axis] % heads:
+        n = array.shape[axis]
+        text = say("heads.fused", name=name, n=n, unit=unit(2, axis, n), heads=heads)
+        chain.faults.fault(name, text)
+
+
+def _same(chain: Chain, name: str, wanted: tuple[int, ...], *others: tuple[int, ...]) -> None:
+    """Require one of some shapes."""
+    array = chain.arrays.get(name)
+    shapes = (wanted, *others)
+    if array is not None and array.shape not in shapes:
+        words = ["×".join(map(str, shape)) for shape in shapes]
+        shown = name
+        if name.endswith("_keep"):
+            shown = f"dropout.keep.{name.removesuffix('_keep')}"
+        text = say("mask.shape", name=shown, has="×".join(map(str, array.shape)),
+                   wanted=", ".join(words))  # fmt: skip
+        chain.faults.fault(name, text)
+
+
+def _masks(chain: Chain, spec: AttentionSpec, keys: str) -> None:
+    *batch, t, _ = chain.arrays["x"].shape
+    h, name = spec.n_heads, keys + spec.name
+    padding = [(t,), *([(batch[0], t)] if batch else [])]
+    _same(chain, f"{name}.padding", *padding)
+    shapes: list[tuple[int, ...]] = [(t, t), (h, t, t)]
+    if batch:
+        shapes += [(batch[0], h, t, t)] if h > 1 else []
+        shapes += [(batch[0], 1, t, t)]
+    for kind in ("keep", "add"):
+        _same(chain, f"{name}.mask.{kind}", *shapes)
+    _same(chain, f"{name}.weights_keep", (*batch, *([h] if h > 1 else []), t, t))
+    _same(chain, f"{name}.out_keep", chain.arrays["x"].shape)
+
+
+def _ffn(chain: Chain, spec: FfnSpec, keys: str, d_model: Size | None) -> None:
+    name = keys + spec.name
+    into, out = chain.axes
+    wide = ("w_gate", "w_up") if spec.gated else ("w_1",)
+    last = "w_down" if spec.gated else "w_2"
+    d_ff = chain.size(f"{name}.{wide[0]}", out, "d_ff")
+    for key in wide:
+        chain.fits(f"{name}.{key}", into, d_model)
+        chain.fits(f"{name}.{key}", out, d_ff)
+        own = chain.size(f"{name}.{key}", out, "d_ff")
+        chain.fits(f"{name}.b_{key.removeprefix('w_')}", -1, own)
+    chain.fits(f"{name}.{last}", into, d_ff)
+    _gives(chain, name, last.removeprefix("w_"), d_model)
+    if d_ff is not None:
+        _same(chain, f"{name}.act_keep", (*chain.arrays["x"].shape[:-1], d_ff.n))
+    _same(chain, f"{name}.out_keep", chain.arrays["x"].shape)

@@ -1,0 +1,213 @@
+"""The kinds of value a key may have: each reads itself, and says its JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from blockcalc.files.source import Path
+from blockcalc.messages import known, say
+from blockcalc.reading.checker import Checker, Reader, quoted
+from blockcalc.reading.matrices import matrix
+
+Schema = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What reads the value of a key, and the JSON Schema of what may stand there."""
+
+    read: Reader
+    schema: Callable[[], Schema]
+
+    def __call__(self, c: Checker, value: Any, path: Path) -> Any:
+        return self.read(c, value, path)
+
+
+def kind(schema: Schema | Callable[[], Schema]) -> Callable[[Reader], Kind]:
+    """Make a kind of the function that reads it."""
+    return lambda read: Kind(read, schema if callable(schema) else lambda: schema)
+
+
+Table = Mapping[str, Kind]
+
+
+def section(table: Table, name: str) -> Schema:
+    """Give the schema of a mapping with these keys; ``name`` finds their descriptions."""
+    properties = {}
+    for key, own in table.items():
+        text = f"key.{name}{key}"
+        note = {"description": say(text)} if known(text) else {}
+        properties[key] = {**own.schema(), **note}
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def either(*schemas: Schema) -> Schema:
+    """Give the schema of what fits one of several."""
+    return {"anyOf": list(schemas)}
+
+
+def ref(name: str) -> Schema:
+    """Point to one of the ``definitions``."""
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def lists(cell: Schema, ranks: Sequence[int]) -> list[Schema]:
+    """Give the schemas of lists in lists, for each depth."""
+    found = []
+    for rank in ranks:
+        own = cell
+        for _ in range(rank):
+            own = {"type": "array", "items": own, "minItems": 1}
+        found.append(own)
+    return found
+
+
+WHOLE = {"type": "integer"}
+_OVER = r"[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?"
+FRACTION = {"type": "string", "pattern": rf"^\s*\+?{_OVER}\s*$"}
+TEXT = {"type": "string"}
+FLAG = {"type": "boolean"}
+_WINDOW = {"type": "string", "pattern": "^[0-9]*:[0-9]*$"}
+_PARTS: dict[str, Schema] = {
+    "value": {"type": "array"},
+    "file": {"type": "string", "minLength": 1},
+    "random": {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1},
+    "eye": {"type": "integer", "minimum": 1},
+    "key": TEXT,
+    "transpose": FLAG,
+    "rows": _WINDOW,
+    "cols": _WINDOW,
+    "seed": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
+    "std": ref("size"),
+}
+
+
+SIZED = ("random", "zeros", "ones")
+
+
+def _form(name: str, more: Sequence[str], cells: list[Schema], ranks: Sequence[int]) -> Schema:
+    """Give the schema of one form of a matrix."""
+    sizes = {**_PARTS["random"], "minItems": min(ranks), "maxItems": max(ranks)}
+    parts = {key: sizes if key in SIZED else _PARTS[key] for key in (name, *more)}
+    if name == "value":
+        parts["value"] = either(*cells)
+    return {
+        "type": "object",
+        "properties": parts,
+        "required": [name],
+        "additionalProperties": False,
+    }
+
+
+def numbers(cell: Schema, *ranks: int) -> Schema:
+    """Give the schema of a matrix: lists of the given depths, or another form of it."""
+    from blockcalc.reading.matrices import FORMS  # a reading needs no schema
+
+    cells = lists(cell, ranks)
+    return either(
+        *cells,
+        *(_form(n, more, cells, ranks) for n, more in FORMS.items() if n != "eye" or 2 in ranks),
+    )
+
+
+def definitions() -> dict[str, Schema]:
+    """Give the schemas to which others point."""
+    return {
+        "number": either(
+            {"type": "number"},
+            {"type": "string", "pattern": rf"^\s*[-+]?{_OVER}\s*$"},
+        ),
+        "size": either(
+            {"type": "number", "minimum": 0},
+            FRACTION,
+        ),
+        "vector": numbers(ref("number"), 1),
+        "matrix": numbers(ref("number"), 2),
+        "input": numbers(ref("number"), 2, 3),
+        "entries": numbers(ref("number"), 1, 2, 3, 4),
+        "pattern": numbers(either(FLAG, {"enum": [0, 1]}), 2, 3, 4),
+        "bias": numbers(either(ref("number"), {"const": "-inf"}), 2, 3, 4),
+        "answer": numbers(
+            either(ref("number"), {"type": "null"}, {"enum": ["?", "-inf"]}), 1, 2, 3, 4
+        ),
+    }
+
+
+def word(*known_words: str) -> Kind:
+    """Read one of a few words."""
+
+    def read(c: Checker, value: Any, path: Path) -> Any:
+        return c.words(value, path, known_words, ".".join(map(str, path)))
+
+    return Kind(read, lambda: {"enum": list(known_words)})
+
+
+@kind(FLAG)
+def flag(c: Checker, value: Any, path: Path) -> bool | None:
+    """Read true or false."""
+    if isinstance(value, bool):
+        return value
+    c.fault(path, say("want.flag", got=quoted(value)))
+    return None
+
+
+@kind({"type": "integer", "minimum": 1, "maximum": 10**6 - 1})
+def count(c: Checker, value: Any, path: Path) -> int | None:
+    """Read a whole number from 1."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**6:
+        return value
+    c.fault(path, say("want.count", got=quoted(value)))
+    return None
+
+
+def whole(most: int) -> Kind:
+    """Read a whole number from 0 to ``most``."""
+
+    def read(c: Checker, value: Any, path: Path) -> int | None:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most:
+            return value
+        c.fault(path, say("want.whole", most=most, got=quoted(value)))
+        return None
+
+    return Kind(read, lambda: {"type": "integer", "minimum": 0, "maximum": most})
+
+
+text = Kind(Checker.text, lambda: TEXT)
+
+
+@kind(ref("vector"))
+def vector(c: Checker, value: Any, path: Path) -> Any:
+    """Read a vector."""
+    return matrix(c, value, path, (1,))
+
+
+@kind(ref("matrix"))
+def weight(c: Checker, value: Any, path: Path) -> Any:
+    """Read a matrix."""
+    return matrix(c, value, path, (2,))
+
+
+@kind(ref("input"))
+def tokens_by_features(c: Checker, value: Any, path: Path) -> Any:
+    """Read one row for each token, or such for each of a batch."""
+    return matrix(c, value, path, (2, 3))
+
+
+@kind(ref("entries"))
+def entries(c: Checker, value: Any, path: Path) -> Any:
+    """Read a number for each entry of some step."""
+    return matrix(c, value, path, (1, 2, 3, 4))
+
+
+@kind(ref("pattern"))
+def pattern(c: Checker, value: Any, path: Path) -> Any:
+    """Read ones and zeros."""
+    return matrix(c, value, path, (2, 3, 4), flags=True)
+
+
+@kind(ref("bias"))
+def bias(c: Checker, value: Any, path: Path) -> Any:
+    """Read what is added to scores: numbers and minus infinity."""
+    return matrix(c, value, path, (2, 3, 4), blocks=True)

@@ -1,0 +1,115 @@
+"""Shapes and costs as JSON: every count as a whole number, for programs."""
+
+from __future__ import annotations
+
+import json
+from math import prod
+from typing import Any
+
+from blockcalc.cost.closed_form import Form, plus, written
+from blockcalc.cost.count import GROUPS, Cost
+from blockcalc.cost.growth import doubled, grown, overtaken
+from blockcalc.cost.plan import Plan, fitting
+from blockcalc.notation.alphabets import Text
+
+VERSION = 1
+TEXT = Text()
+
+
+def _form(form: Form | None) -> str | None:
+    return TEXT.render(written(form)) if form else None
+
+
+def shapes_json(plan: Plan) -> bytes:
+    """Write the walk through the shapes as JSON: ``matrices``, each with axes, letters, shape and rule."""
+    cost = Cost(plan, fitting(plan))
+    program = cost.program
+    given = {ref.name: (ref, "given") for ref in program.inputs}
+    made = {eq.out.name: (eq.out, eq.op.rule(eq.inputs)) for eq in program.equations}
+    matrices = {
+        name: {
+            "axes": list(ref.axes),
+            "letters": [_form(form) for form in cost.forms.each(ref.axes, ref.shape)],
+            "shape": list(ref.shape),
+            "rule": rule,
+        }
+        for name, (ref, rule) in {**given, **made}.items()
+    }
+    return _dumped({"format": "blockcalc shapes", **_head(cost), "matrices": matrices})
+
+
+def _head(cost: Cost) -> dict[str, Any]:
+    plan = cost.plan
+    return {
+        "version": VERSION,
+        "title": plan.title or None,
+        "source": plan.source or None,
+        "order": plan.spec.order,
+        "layers": plan.layers,
+        "letters": cost.forms.sizes,
+    }
+
+
+def cost_json(plan: Plan, double: str | None = None) -> bytes:
+    """Write what a plan costs as JSON.
+
+    Keys: ``format``, ``version``, ``title``, ``source``, ``order``, ``layers``, ``letters``, ``dtype``, ``parameters``
+    (``by_name``, ``outside``, ``block``, ``model``), ``operations`` (``steps``, ``groups``, ``products``, ``attention_overtakes_ffn`` at so many tokens, ``block``), ``bytes``
+    (``steps`` written, ``kept`` for the backward pass by name, ``scores``, ``cache``, ``training``) and ``lora``. Counts of a block are
+    of all blocks that are written; ``cache`` and ``training`` are of all layers. With an axis that is doubled, ``growth`` has the counts at 1, 2 and 4 times.
+    """
+    cost = Cost(plan, fitting(plan))
+    by_name = {
+        p.ref.name: {
+            "shape": list(p.ref.shape), "part": p.part, "kind": p.kind, "count": p.count, "closed_form": _form(p.form),
+        }
+        for p in cost.parameters
+    }  # fmt: skip
+    outside = {
+        own.name: {"shape": list(own.shape), "count": prod(own.shape), "tied": own.tied}
+        for own in plan.outside
+    }
+    steps = {
+        s.eq.out.name: {
+            "group": s.group, "count": s.flops, "closed_form": _form(plus(s.form, s.bias or {})) if s.form else None, "bytes_moved": s.moved,
+            "per_byte": s.intensity,
+        }
+        for s in cost.steps
+    }  # fmt: skip
+    adapters = {a.name: {"rank": a.rank, "count": a.count} for a in cost.adapters}
+    larger = {}
+    if double:
+        larger = {"axis": double, **dict(grown([cost, *doubled(cost, double)]))}
+    return _dumped(
+        {
+            "format": "blockcalc cost",
+            **_head(cost),
+            "dtype": plan.dtype,
+            "parameters": {
+                "by_name": by_name,
+                "outside": outside,
+                "block": cost.parameters_of(),
+                "model": cost.parameters_of_all,
+            },
+            "operations": {
+                "steps": steps,
+                "groups": {group: cost.flops_of(group) for group in GROUPS},
+                "products": cost.flops_of(products=True),
+                "attention_overtakes_ffn": overtaken(cost),
+                "block": cost.flops_of(),
+            },
+            "bytes": {
+                "steps": {s.eq.out.name: s.written for s in cost.steps},
+                "kept": {k.ref.name: k.bytes for k in cost.kept},
+                "scores": cost.score_bytes,
+                "cache": cost.cache_bytes,
+                "training": cost.training,
+            },
+            "lora": adapters,
+            "growth": larger,
+        }
+    )
+
+
+def _dumped(data: dict[str, Any]) -> bytes:
+    return (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode()

@@ -1,0 +1,83 @@
+"""Errors as a person reads them: place, message, the line with a caret, a hint."""
+
+from __future__ import annotations
+
+import json
+
+from rich.cells import cell_len
+
+from blockcalc.errors import BlockcalcError, Fault, Place
+from blockcalc.messages import say
+from blockcalc.notation.signs import clean
+
+WIDEST = 96
+
+
+def report(error: BlockcalcError) -> str:
+    """Write all faults of an error.
+
+    Examples
+    --------
+    >>> from blockcalc.errors import Place
+    >>> fault = Fault("unknown key 'nrom'", Place("a.yaml", 1, 1, "nrom: pre"), "did you mean 'norm'?")
+    >>> print(report(BlockcalcError(fault)))
+    a.yaml:1:1: unknown key 'nrom'
+      nrom: pre
+      ^
+      did you mean 'norm'?
+    """
+    return "\n".join(line for fault in error.faults for line in _lines(fault))
+
+
+def as_json(error: BlockcalcError) -> str:
+    """Write all faults of an error for a program: message, file or option, line, column, text, hint.
+
+    Lines and columns count from 1; null where there is none.
+
+    Examples
+    --------
+    >>> from blockcalc.errors import Place
+    >>> print(as_json(BlockcalcError(Fault("unknown key 'nrom'", Place("a.yaml", 1, 1, "nrom: pre")))))
+    {"errors": [{"message": "unknown key 'nrom'", "file": "a.yaml", "option": null, "line": 1, "column": 1, "text": "nrom: pre", "hint": null}], "exit_code": 2}
+    """
+    faults = [
+        {
+            "message": fault.message,
+            "file": fault.place.file if fault.place and not _option(fault.place) else None,
+            "option": fault.place.file if fault.place and _option(fault.place) else None,
+            "line": fault.place.line if fault.place else None,
+            "column": fault.place.column if fault.place else None,
+            "text": fault.place.text if fault.place else None,
+            "hint": fault.hint,
+        }
+        for fault in error.faults
+    ]
+    return json.dumps({"errors": faults, "exit_code": error.exit_code})
+
+
+def _option(place: Place) -> bool:
+    """Tell whether a place is an option of the command line."""
+    return place.file.startswith("--")
+
+
+def _lines(fault: Fault) -> list[str]:
+    place = fault.place
+    lines = [clean(f"{place}: {fault.message}" if place else fault.message)]
+    if place and place.text is not None and place.column is not None and place.text.strip():
+        text, column = _window(place.text.replace("\t", " "), place.column - 1)
+        lines.append("  " + clean(text))
+        lines.append("  " + " " * cell_len(clean(text[:column])) + "^")
+    if fault.hint:
+        lines.append("  " + clean(fault.hint))
+    return lines
+
+
+def _window(text: str, column: int) -> tuple[str, int]:
+    """Cut a long line around the caret, marked where it is cut."""
+    if len(text) <= WIDEST:
+        return text, column
+    start = max(0, min(column - WIDEST // 2, len(text) - WIDEST))
+    cut = text[start : start + WIDEST]
+    before = say("grid.gap.mark") if start else ""
+    after = say("grid.gap.mark") if start + WIDEST < len(text) else ""
+    return before + cut + after, column - start + len(before)
