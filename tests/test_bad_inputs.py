@@ -92,7 +92,7 @@ def test_aliases_and_merge_keys_work(tmp_path: Path) -> None:
     )
     spec = blockcalc.load(path)
     assert spec.arrays["norm2.gamma"].tolist() == [1, 2]
-    assert spec.blocks[0].norm2.eps == 0.25
+    assert spec.blocks[0].norms[1].eps == 0.25
     assert not np_shares(spec)
 
 

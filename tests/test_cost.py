@@ -317,8 +317,8 @@ def test_what_is_kept_is_what_a_large_model_keeps() -> None:
     a, s, b, h = 4, 12, 3, 16
     plan = Sizes(d_model=h, d_ff=4 * h, heads=a, tokens=s, batch=b).plan()
     (block,) = plan.spec.blocks
-    own = replace(block.attention, dropout=0.1)
-    thinned = replace(block, attention=own, dropout={"attn.out": 0.1, "ffn.out": 0.1})
+    thinned = block.with_attention(lambda own: replace(own, dropout=0.1))
+    thinned = replace(thinned, sublayers=tuple(replace(s, dropout=0.1) for s in thinned.sublayers))
     spec = replace(plan.spec, blocks=(thinned,), seed=0)
     cost = Cost(replace(plan, spec=spec, dtype="bf16"))
     divisors = 2 * b * s * 2  # of the two norms, which the paper leaves out

@@ -55,7 +55,7 @@ def test_set_changes_one_place_only(tmp_path: Path) -> None:
     path.write_text("x: [[1,2],[3,5]]\nattn: {out: [[1,2],[0,1]]}\nnorm1: &n {eps: 0}\nnorm2: *n\n"
                     "ffn: {w_1: &w [[1,2],[0,1]], w_2: *w}\n")  # fmt: skip
     spec = blockcalc.load(path, [("norm1.eps", "1000"), ("ffn.w_1.0.0", "77")])
-    assert (spec.blocks[0].norm1.eps, spec.blocks[0].norm2.eps) == (1000, 0)
+    assert (spec.blocks[0].norms[0].eps, spec.blocks[0].norms[1].eps) == (1000, 0)
     assert spec.arrays["ffn.w_1"][0, 0] == 77
     assert spec.arrays["ffn.w_2"][0, 0] == 1
 

@@ -255,10 +255,10 @@ def test_eps_by_order_of_precedence() -> None:
     data = {"x": [[1, 2]], "attn": {"out": [[0, 0]]}, "ffn": {"w_1": [[1], [1]], "w_2": [[1, 1]]},
             "norm": {"order": "post", "eps": 0.01}, "norm2": {"eps": 0.1}}  # fmt: skip
     spec = blockcalc.load(data)
-    assert (spec.blocks[0].norm1.eps, spec.blocks[0].norm2.eps) == (0.01, 0.1)
+    assert (spec.blocks[0].norms[0].eps, spec.blocks[0].norms[1].eps) == (0.01, 0.1)
     spec = spec.with_eps(0.001)
-    assert (spec.blocks[0].norm1.eps, spec.blocks[0].norm2.eps) == (0.001, 0.001)
-    assert blockcalc.load({"x": [[1]], "attn": {"out": [[1]]}}).blocks[0].norm1.eps == 1e-5
+    assert (spec.blocks[0].norms[0].eps, spec.blocks[0].norms[1].eps) == (0.001, 0.001)
+    assert blockcalc.load({"x": [[1]], "attn": {"out": [[1]]}}).blocks[0].norms[0].eps == 1e-5
 
 
 def test_a_person_who_rounds_at_every_step() -> None:

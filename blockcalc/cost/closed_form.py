@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from blockcalc.nn.settings import AttentionSettings
 from blockcalc.ops.expr import Binary, Expr, Name, Num
 from blockcalc.program.program import Program
 
@@ -61,9 +62,9 @@ class Forms:
         self.sizes: dict[str, int] = {"T": x.shape[-2], "C": x.shape[-1]}
         if len(x.shape) == 3:
             self.sizes["B"] = x.shape[0]
-        attention = next((s for s in program.sections if s.kind == "attention"), None)
-        known = attention.settings if attention else {}
-        heads, few = known.get("n_heads", 1), known.get("n_kv_heads", 1)
+        settings = (s.settings for s in program.sections)
+        known = next((own for own in settings if isinstance(own, AttentionSettings)), None)
+        heads, few = (known.n_heads, known.n_kv_heads) if known else (1, 1)
         if heads > 1:
             self.sizes["H"] = heads
         if 1 < few < heads or (few == 1 < heads):
@@ -73,8 +74,8 @@ class Forms:
                 parted = heads == 1 or {"head", "kv_head"} & set(ref.axes)
                 if axis in ("d_head", "d_ff") or (axis == "d_v" and parted):
                     self.sizes.setdefault({"d_head": "D", "d_v": "V", "d_ff": "F"}[axis], n)
-        if "d_head" in known:
-            self.sizes["D"] = known["d_head"]
+        if known and known.d_head:
+            self.sizes["D"] = known.d_head
         if "G" in self.sizes and "D" in self.sizes:
             self.sizes["K"] = self.sizes["G"] * self.sizes["D"]
         if self.sizes.get("V") == self.sizes.get("D"):

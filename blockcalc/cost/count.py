@@ -7,20 +7,20 @@ follow from shapes and the types that numbers are kept in.
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
 from blockcalc.cost.closed_form import Form, Forms, times
 from blockcalc.cost.plan import BITS, WEIGHTS_ONLY, Plan
 from blockcalc.nn.block import program_of
-from blockcalc.nn.dropout import Draw
+from blockcalc.nn.settings import AttentionSettings, FfnSettings, NormSettings
 from blockcalc.ops.elementwise import Quotient
 from blockcalc.ops.matmul import MatMul
-from blockcalc.ops.op import Ref, Shape
-from blockcalc.program.program import Equation, Program
+from blockcalc.ops.movement import Repeat
+from blockcalc.ops.op import Op, Ref, Shape
+from blockcalc.program.program import ClosedForm, Equation, Program
 
-NORMS = ("layer_norm", "rms_norm")
 GROUPS = ("projections", "scores", "softmax", "ffn", "norms", "residuals", "other")
 
 
@@ -152,17 +152,17 @@ class Cost:
     def _steps(self) -> Iterator[StepCost]:
         for index, eq in enumerate(self.program.equations):
             section = self.program.top_section_of(index)
+            group = _group(eq, section.settings if section else None)
             flops = eq.op.flops(eq.inputs)
             form = bias = None
-            if isinstance(eq.op, MatMul) and _group(eq, section.kind if section else "") != "other":
+            if isinstance(eq.op, MatMul) and group != "other":
                 inner = self.forms.axis(eq.inputs[0].axes[-1], eq.inputs[0].shape[-1])
                 outer = self.forms.of(eq.out.axes, eq.out.shape)
                 form = self.forms.reduced(times({(): 2}, outer, inner))
                 bias = outer if len(eq.inputs) == 3 else {}
             written = self.bytes_of(eq.out)
             moved = written + sum(map(self.bytes_of, eq.inputs))
-            kind = section.kind if section else "residual"
-            yield StepCost(eq, _group(eq, kind), flops, form, bias, written, moved)
+            yield StepCost(eq, group, flops, form, bias, written, moved)
 
     def flops_of(self, *groups: str, products: bool = False) -> int:
         """Count the operations of the blocks that are written; of products of matrices alone if asked."""
@@ -181,7 +181,7 @@ class Cost:
 
     def bytes_of(self, ref: Ref) -> int:
         """Count the bytes of a matrix."""
-        if ref.role == "mask" or ref.name.endswith(("_keep", ".allowed")):
+        if ref.role == "mask" or ref.part in ("keep", "allowed"):
             return prod(ref.shape)
         touched = ref.role == "weight" and len(ref.shape) == 2
         bits = BITS[self.plan.dtype] if touched else self.other_bits
@@ -201,7 +201,7 @@ class Cost:
     @property
     def score_bytes(self) -> int:
         """Count the bytes of the scores of the blocks that are written, ``[B, H, T, T]`` each."""
-        return sum(s.written for s in self.steps if s.eq.out.name.endswith("attn.scores"))
+        return sum(s.written for s in self.steps if s.eq.out.part == "scores")
 
     @property
     def cache_bytes(self) -> int:
@@ -210,11 +210,12 @@ class Cost:
 
     def _cached(self) -> Iterator[Ref]:
         """Find the keys as they meet queries and the values, before they are shared out to groups."""
-        made = {eq.out.name: eq.out for eq in self.program.equations}
-        for name in [n for n in made if n.endswith("attn.scores")]:
-            start = name.removesuffix("scores")
-            for part in ("k_rope", "k_heads", "k"), ("v_heads", "v"):
-                yield next(made[start + own] for own in part if start + own in made)
+        for section in self.program.top_sections():
+            own = self.program.equations[section.first : section.last]
+            if any(eq.out.part == "scores" for eq in own):
+                refs = [eq.out for eq in own if not isinstance(eq.op, Repeat)]
+                for part in ("key", "value"):
+                    yield [ref for ref in refs if ref.part == part][-1]
 
     @cached_property
     def kept(self) -> tuple[Kept, ...]:
@@ -256,24 +257,26 @@ def _part(name: str) -> tuple[str, str]:
     return part, kind
 
 
-def _group(eq: Equation, kind: str) -> str:
-    """Tell what a step counts as."""
+def _group(eq: Equation, settings: object) -> str:
+    """Tell what a step counts as, by the settings of the section that it stands in."""
     weights = any(ref.role == "weight" for ref in eq.inputs)
-    if kind == "attention":
+    if isinstance(settings, AttentionSettings):
         if isinstance(eq.op, MatMul):
             constant = any(ref.role == "constant" for ref in eq.inputs)
             return "projections" if weights else "other" if constant else "scores"
         return "softmax" if "query" in eq.out.axes else "other"
-    if kind in NORMS:
+    if isinstance(settings, NormSettings):
         return "norms"
-    return {"ffn": "ffn", "residual": "residuals"}.get(kind, "other")
+    if eq.out.part == "residual":
+        return "residuals"
+    return "ffn" if isinstance(settings, FfnSettings) else "other"
 
 
 def _needed(program: Program, trained: Set[str] | None) -> Iterator[Ref]:
     """Find what a backward pass needs again, where some matrices are trained or, for None, all.
 
-    A softmax needs its result alone, a norm its normalized rows and its divisor: their closed forms
-    speak of nothing else. Any other step needs the operands of which its derivatives speak.
+    A section with a closed gradient, a softmax or a norm, needs what that names. Any other step needs the
+    operands that its derivatives name.
     """
     moving = {
         ref.name for ref in program.inputs
@@ -281,12 +284,12 @@ def _needed(program: Program, trained: Set[str] | None) -> Iterator[Ref]:
     }  # fmt: skip
     for index, eq in enumerate(program.equations):
         wanted = {i for i, ref in enumerate(eq.inputs) if ref.name in moving}
-        if wanted and not isinstance(eq.op, Draw):
+        if wanted and eq.out.part != "keep":
             moving.add(eq.out.name)
         section = program.section_of(index)
-        if section is not None and section.kind in ("softmax", *NORMS):
+        if section is not None and section.gradient is not None:
             if isinstance(eq.op, Quotient):
-                yield from (eq.out, *([eq.inputs[1]] if section.kind in NORMS else []))
+                yield from _named(section.gradient, eq)
                 continue
             before = program.equations[index + 1 : section.last]
             if any(isinstance(later.op, Quotient) for later in before):
@@ -294,3 +297,17 @@ def _needed(program: Program, trained: Set[str] | None) -> Iterator[Ref]:
         for i in sorted(eq.op.keeps(eq.inputs, wanted)):
             if eq.inputs[i].role in ("computed", "data"):
                 yield eq.inputs[i]
+
+
+def _named(gradient: ClosedForm, quotient: Equation) -> list[Ref]:
+    """List what a closed gradient names of the forward pass: the result, and operands of the quotient."""
+    named: list[Ref] = []
+
+    def write(part: str, op: Op, *refs: Ref) -> Ref:
+        named.extend(refs)
+        axes, shape = op.result(refs)
+        return Ref(part, part, axes, shape, "computed")
+
+    for _, _, operands in gradient(write, quotient, replace(quotient.out, name="")):
+        named.extend(ref for ref in operands if ref is not None)
+    return [ref for ref in (quotient.out, *quotient.inputs) if ref in named]

@@ -8,7 +8,17 @@ from dataclasses import dataclass, replace
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 from blockcalc.nn.block import program_of
-from blockcalc.nn.spec import AttentionSpec, BlockSpec, FfnSpec, NormSpec, RopeSpec, Spec
+from blockcalc.nn.norms import NORMS
+from blockcalc.nn.orders import NORM_KEYS, ORDERS, SUBLAYERS
+from blockcalc.nn.spec import (
+    AttentionSpec,
+    BlockSpec,
+    FfnSpec,
+    NormSpec,
+    RopeSpec,
+    Spec,
+    SublayerSpec,
+)
 from blockcalc.ops.op import Shape
 from blockcalc.program.builder import Misfit, Missing
 from blockcalc.program.program import Program
@@ -39,6 +49,11 @@ class Sizes:
     rope: bool = False
     causal: bool = False
 
+    @property
+    def norms(self) -> tuple[str, ...]:
+        """Name the norms that the order uses."""
+        return NORM_KEYS[: len(SUBLAYERS) * ORDERS[self.order].norms]
+
     def check(self) -> None:
         """Refuse heads that do not share out evenly."""
         if not self.d_head and self.d_model % self.heads:
@@ -55,8 +70,8 @@ class Sizes:
         rope = RopeSpec(True, d_head - d_head % 2, theta=10000.0) if self.rope else None
         attention = AttentionSpec("attn", n_heads=self.heads, n_kv_heads=few, rope=rope)
         ffn = FfnSpec("ffn", self.activation, self.gated)
-        one, two = (NormSpec(name, kind=self.norm_kind) for name in ("norm1", "norm2"))
-        block = BlockSpec(attention, ffn, one, two)
+        norms = tuple(NormSpec(name, kind=self.norm_kind) for name in self.norms)
+        block = BlockSpec((SublayerSpec(attention), SublayerSpec(ffn)), norms)
         spec = Spec(self.order, (block,), {}, ())
         return replace(Plan(spec, self.shapes(d_head, few), self.layers), **more)  # type: ignore[arg-type]
 
@@ -72,9 +87,9 @@ class Sizes:
             inner = self.bias if self.qkv_bias is None else self.qkv_bias
             if inner if name[-1] in "qkv" and name.startswith("attn") else self.bias:
                 found[name.replace(".w_", ".b_")] = (shape[1],)
-        for norm in ("norm1", "norm2"):
+        for norm in self.norms:
             found[f"{norm}.gamma"] = (c,)
-            if self.bias and self.norm_kind == "layer":
+            if self.bias and NORMS[self.norm_kind].shifts:
                 found[f"{norm}.beta"] = (c,)
         if self.rope:
             found["attn.rope.positions"] = (self.tokens, 1)
@@ -119,19 +134,21 @@ def resized(plan: Plan, program: Program, axis: str, to: int, of: int = 1) -> Pl
             n * to // of if a in AXES[axis] else n for a, n in zip(ref.axes, ref.shape, strict=True)
         )
         shape = tuple(wanted)
-        by_row = ref.role == "data" or ref.name.endswith("_keep")
+        by_row = ref.role == "data" or ref.part == "keep"
         shapes[ref.name] = (to // of, *shape) if axis == "batch" and not rows and by_row else shape
     blocks = tuple(_resized(block, axis, to, of) for block in plan.spec.blocks)
     return replace(plan, spec=replace(plan.spec, blocks=blocks), shapes=shapes)
 
 
 def _resized(block: BlockSpec, axis: str, to: int, of: int) -> BlockSpec:
-    own = block.attention
-    if axis == "heads":
-        own = replace(own, n_heads=own.n_heads * to // of, n_kv_heads=own.n_kv_heads * to // of)
-    if axis == "d_model" and own.rope:
-        own = replace(own, rope=replace(own.rope, dims=own.rope.dims * to // of))
-    return replace(block, attention=own)
+    def change(own: AttentionSpec) -> AttentionSpec:
+        if axis == "heads":
+            own = replace(own, n_heads=own.n_heads * to // of, n_kv_heads=own.n_kv_heads * to // of)
+        if axis == "d_model" and own.rope:
+            own = replace(own, rope=replace(own.rope, dims=own.rope.dims * to // of))
+        return own
+
+    return block.with_attention(change)
 
 
 def fitting(plan: Plan) -> Program:
@@ -161,7 +178,7 @@ class Model:
                 yield own
             elif part == "gamma":
                 yield own
-                if sizes.bias and sizes.norm_kind == "layer":
+                if sizes.bias and NORMS[sizes.norm_kind].shifts:
                     yield replace(own, name=f"{norm}.beta")
 
     def plan(self, **changes: object) -> Plan:

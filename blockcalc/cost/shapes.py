@@ -52,16 +52,7 @@ def _bracketed(cost: Cost, axes: Sequence[str], shape: Sequence[int]) -> str:
     return "[" + ", ".join(TEXT.render(written(form)) for form in forms) + "]"
 
 
-STATIONS = (
-    "attn.q_heads",
-    "attn.q",
-    "attn.scores",
-    "attn.z",
-    "attn.out",
-    "ffn.pre",
-    "ffn.gate",
-    "ffn.out",
-)
+STATIONS = ("query", "scores", "weighted", "hidden", "out")
 
 
 def in_short(cost: Cost) -> str:
@@ -70,7 +61,7 @@ def in_short(cost: Cost) -> str:
     last = program.blocks[0].last if program.blocks else len(program.equations)
     found = [_bracketed(cost, program.inputs[0].axes, program.inputs[0].shape)]
     for eq in program.equations[:last]:
-        if eq.out.name.endswith(STATIONS):
+        if eq.out.part in STATIONS:
             text = _bracketed(cost, eq.out.axes, eq.out.shape)
             found += [text] if text != found[-1] else []
     return " → ".join(found)

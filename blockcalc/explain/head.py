@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from blockcalc.explain.document import Head
 from blockcalc.explain.summary import flow
 from blockcalc.messages import say
-from blockcalc.nn.spec import Spec
+from blockcalc.nn.settings import (
+    AttentionSettings,
+    DropoutSettings,
+    FfnSettings,
+    NormSettings,
+    SoftmaxSettings,
+)
+from blockcalc.nn.spec import RopeSpec, Spec
 from blockcalc.notation.digits import constant
 from blockcalc.program.program import Program, Section
 from blockcalc.program.trace import Trace
@@ -32,14 +39,20 @@ def head(spec: Spec, trace: Trace) -> Head:
         lines = tuple(f"{name}: {origin}" for name, origin in spec.origins.items())
         facts.append((say("fact.origins"), lines))
     facts += [(say("fact.rounding"), (text,)) for text in rounding(trace)]
-    norms = [s for s in program.sections if s.kind == "layer_norm"]
-    two = any(s.settings["width"] == 2 for s in norms)
-    hints = [say("hint.two_features")] if two else []
+    hints = [say("hint.two_features")] if collapses(program) else []
     hints += spec.remarks[:MOST_HINTS]
-    for block in {block.keys: block for block in spec.blocks if block.ffn is None}.values():
-        if any(key.startswith(f"{block.keys}norm2.") for key in spec.arrays):
-            hints.append(say("hint.spare_norm", name=f"{block.keys}norm2"))
+    for name in spec.spare_norms:
+        if any(key.startswith(f"{name}.") for key in spec.arrays):
+            hints.append(say("hint.spare_norm", name=name))
     return Head(spec.title or say("title.none"), spec.notes, tuple(facts), tuple(hints))
+
+
+def collapses(program: Program) -> bool:
+    """Tell whether a LayerNorm of two features leaves nothing of a row but ±1."""
+    settings = (s.settings for s in program.sections)
+    return any(
+        isinstance(own, NormSettings) and own.kind == "layer" and own.width == 2 for own in settings
+    )
 
 
 def rounding(trace: Trace) -> Iterator[str]:
@@ -76,7 +89,8 @@ def _several(names: list[str]) -> str:
 
 def sizes(program: Program) -> str:
     """List the sizes that the matrices have."""
-    several = any(s.settings.get("n_heads", 1) > 1 for s in program.sections)
+    settings = (s.settings for s in program.sections)
+    several = any(isinstance(own, AttentionSettings) and own.n_heads > 1 for own in settings)
     named = NAMED if several else ("d_model", "d_head", "d_v", "d_ff")
     found: dict[str, int] = {}
     for ref in program.refs().values():
@@ -93,13 +107,14 @@ def conventions(spec: Spec, program: Program) -> Iterator[str]:
 
     In a stack, one that several parts follow is said once with all their names; so is dropout.
     """
-    out_in = any(block.attention.out_in for block in spec.blocks)
+    out_in = any(block.out_in for block in spec.blocks)
     yield say("convention.rows.out_in" if out_in else "convention.rows")
     lines: dict[str, list[str]] = {}
     for section in program.sections:
         for line in _conventions(section):
-            name = section.name.removesuffix("_dropped")
-            together = program.blocks or section.kind == "dropout"
+            dropped = isinstance(section.settings, DropoutSettings)
+            name = section.name.removesuffix("_dropped") if dropped else section.name
+            together = program.blocks or dropped
             key = line if together else line.replace("{name}", name)
             lines.setdefault(key, []).append(name)
     for line, names in lines.items():
@@ -109,62 +124,68 @@ def conventions(spec: Spec, program: Program) -> Iterator[str]:
 
 def _conventions(section: Section) -> Iterator[str]:
     """Name those of one section; ``{name}`` stands for it."""
-    settings, name = section.settings, "{name}"
-    if section.kind == "attention" and not settings.get("given"):
-        yield from _of_attention(section)
-    elif section.kind == "softmax":
-        yield say(f"convention.softmax.{settings['form']}")
-    elif section.kind in ("layer_norm", "rms_norm"):
-        key = "sample" if settings.get("sample") else section.kind
-        yield say(f"convention.{key}", name=name, eps=plain(settings["eps"]))
-        for extra in ("outside", "unit_offset"):
-            if settings[extra]:
-                yield say(f"convention.{extra}", name=name)
-    elif section.kind == "ffn":
-        if settings["gated"]:
+    own, name = section.settings, "{name}"
+    if isinstance(own, AttentionSettings):
+        yield from _of_attention(own)
+    elif isinstance(own, SoftmaxSettings):
+        yield say(f"convention.softmax.{own.form}")
+    elif isinstance(own, NormSettings):
+        key = "sample" if own.sample else section.kind
+        yield say(f"convention.{key}", name=name, eps=plain(own.eps))
+        if own.outside:
+            yield say("convention.outside", name=name)
+        if own.unit_offset:
+            yield say("convention.unit_offset", name=name)
+    elif isinstance(own, FfnSettings):
+        if own.gated:
             yield say("convention.gated")
-        yield say("convention.activation", form=say(f"activation.{settings['activation']}"))
-    elif section.kind == "dropout":
-        seed = settings["seed"]
-        how = say("dropout.given") if seed is None else say("dropout.drawn", seed=seed)
-        yield say("convention.dropout", name=name, p=plain(settings["p"]), how=how)
+        yield say("convention.activation", form=say(f"activation.{own.activation}"))
+    elif isinstance(own, DropoutSettings):
+        how = say("dropout.given") if own.seed is None else say("dropout.drawn", seed=own.seed)
+        yield say("convention.dropout", name=name, p=plain(own.p), how=how)
 
 
-def _of_attention(section: Section) -> Iterator[str]:
+def _of_attention(own: AttentionSettings) -> Iterator[str]:
     """Name the heads, the scale and the masks of an attention."""
-    settings = section.settings
-    heads, few = settings["n_heads"], settings["n_kv_heads"]
-    if settings["fused"]:
-        yield say("convention.fused", layout=say(f"fused.{settings['fused']}"))
+    heads, few = own.n_heads, own.n_kv_heads
+    if own.fused:
+        yield say("convention.fused", layout=say(f"fused.{own.fused}"))
     if heads > 1:
         yield say("convention.heads", heads=heads)
     if few < heads:
         m = heads // few
         pairs = (
-            say("convention.groups.pair", queries=", ".join(map(str, own)), key=g + 1)
-            for g, own in enumerate([range(i * m + 1, i * m + m + 1) for i in range(few)])
+            say("convention.groups.pair", queries=", ".join(map(str, group)), key=g + 1)
+            for g, group in enumerate([range(i * m + 1, i * m + m + 1) for i in range(few)])
         )
         yield say("convention.groups", pairs="; ".join(pairs))
-    if settings.get("scale") == "none":
-        yield say("convention.scale.none")
-    elif settings["default_scale"] and "d_head" in settings:
-        yield say("convention.scale.default", d_head=settings["d_head"])
-    elif "scale" in settings:
-        yield say("convention.scale.given", scale=plain(settings["scale"]))
-    if "rope_dims" in settings:
-        dims, start = settings["rope_dims"], settings["rope_start"]
-        paired = say(f"rope.{'half' if settings['rope_half'] else 'interleaved'}", m=dims // 2)
-        theta = settings["rope_theta"]
-        angles = (
-            say("rope.freqs_given") if theta is None else say("rope.theta_is", theta=plain(theta))
-        )
-        yield say("convention.rope", dims=dims, style=paired, theta=angles, start=start)
-    if settings.get("causal"):
+    if own.d_head is not None:
+        yield from _scale(own.scale, own.d_head)
+    if own.rope is not None:
+        yield _rope(own.rope)
+    if own.causal:
         yield say("convention.causal")
-    if settings.get("masked"):
+    if own.masked:
         yield say("convention.mask")
-    if settings.get("added"):
+    if own.added:
         yield say("convention.mask_add")
+
+
+def _scale(scale: float | str | None, d_head: int) -> Iterator[str]:
+    if scale is None:
+        yield say("convention.scale.default", d_head=d_head)
+    elif isinstance(scale, str):
+        yield say("convention.scale.none")
+    else:
+        yield say("convention.scale.given", scale=plain(scale))
+
+
+def _rope(rope: RopeSpec) -> str:
+    paired = say(f"rope.{'half' if rope.half else 'interleaved'}", m=rope.dims // 2)
+    angles = say("rope.freqs_given")
+    if rope.theta is not None:
+        angles = say("rope.theta_is", theta=plain(rope.theta))
+    return say("convention.rope", dims=rope.dims, style=paired, theta=angles, start=rope.start)
 
 
 def plain(x: float) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from blockcalc.messages import say
+from blockcalc.nn.settings import AttentionSettings, FfnSettings
 from blockcalc.ops.expr import Call, Expr, Name
 from blockcalc.ops.op import Ref
 from blockcalc.program.program import Program, Section
 
-FOLDED = {"layer_norm": "LN", "rms_norm": "RMSNorm", "softmax": "softmax"}
+WORKS = (AttentionSettings, FfnSettings)
 
 
 def composed_formulas(program: Program) -> Iterator[tuple[Expr, Expr]]:
@@ -24,7 +25,7 @@ def composed_formulas(program: Program) -> Iterator[tuple[Expr, Expr]]:
     loose = [eq.out.name for i, eq in enumerate(equations) if program.section_of(i) is None]
     marks = [s.out.name for s in tops if s.first < s.last] + loose
     kept = {name for name in marks if _uses(program, name, last) != 1}
-    kept.update(s.out.name for s in tops if s.kind in ("attention", "ffn"))
+    kept.update(s.out.name for s in tops if isinstance(s.settings, WORKS) or s.given)
     kept.add(equations[-1].out.name)
     order = [eq.out for eq in equations if eq.out.name in kept]
     writer = _Writer(program, kept)
@@ -38,7 +39,7 @@ def _uses(program: Program, name: str, last: int) -> int:
     for index, eq in enumerate(program.equations[:last]):
         if any(ref.name == name for ref in eq.inputs):
             top = program.top_section_of(index)
-            users.add(top.name if top and top.kind in FOLDED else eq.out.name)
+            users.add(top.name if top and top.short else eq.out.name)
     return len(users)
 
 
@@ -47,19 +48,19 @@ class _Writer:
         self.kept = kept
         self.made = {eq.out.name: eq for eq in program.equations}
         self.folded: dict[str, Section] = {
-            s.out.name: s for s in program.sections if s.kind in FOLDED and s.whole
+            s.out.name: s for s in program.sections if s.short and s.whole
         }
         self.projections = {
             eq.out.name
             for eq in program.equations
-            if eq.out.name.rpartition(".")[2].partition("_")[0] in ("q", "k", "v") or not eq.inputs
+            if eq.out.part in ("query", "key", "value") or not eq.inputs
         }
 
     def expand(self, ref: Ref) -> Expr:
         """Write a result by what it is made of."""
         if ref.name in self.folded:
             section = self.folded[ref.name]
-            return Call(FOLDED[section.kind], tuple(self.use(r) for r in section.inputs))
+            return Call(section.short, tuple(self.use(r) for r in section.inputs))
         eq = self.made[ref.name]
         return eq.op.formula([self.use(r) for r in eq.inputs])
 
@@ -71,27 +72,49 @@ class _Writer:
         return self.expand(ref)
 
 
-def flow(program: Program, block: Section | None = None, first: int = 0) -> tuple[str, ...]:
+Path = tuple[str, ...]
+
+
+def flow(program: Program, block: Section | None = None, first: int = 0) -> Path:
     """Draw the order of a block as the stations that x passes.
 
-    A residual is written as what is added: ``+ x``. ``block`` is one of a stack; without one,
-    everything from equation ``first`` on.
+    A residual is written as what it adds to: ``+ x``; results that it adds at once stand in brackets.
+    ``block`` is one of a stack; without one, everything from equation ``first`` on.
     """
+    index, last = (block.first, block.last) if block else (first, len(program.equations))
+    into = {block.inputs[0].name: "x"} if block else {}
+    prefix = f"{block.name}." if block else ""
+    start = block.inputs[0].name if block else program.inputs[0].name
+    paths: dict[str, Path] = {start: ("x",)} if index == 0 or block else {}
+    here = paths.get(start, ())
     tops: dict[int, list[Section]] = {}
     for section in program.top_sections():
         tops.setdefault(section.first, []).append(section)
-    index, last = (block.first, block.last) if block else (first, len(program.equations))
-    stations = ["x"] if index == 0 or block else []
-    into = {block.inputs[0].name: "x"} if block else {}
-    prefix = f"{block.name}." if block else ""
     while index < last:
-        here = tops.pop(index, [])
-        if not here:
-            added = program.equations[index].inputs[0].name
-            stations.append(f"+ {into.get(added, added.removeprefix(prefix))}")
+        sections = tops.pop(index, [])
+        if not sections:
+            eq = program.equations[index]
+            x, *results = eq.inputs
+            station = f"+ {into.get(x.name, x.name.removeprefix(prefix))}"
+            here = (*_joined([paths.get(ref.name, ()) for ref in results]), station)
+            paths[eq.out.name] = here
             index += 1
-        for section in here:
-            given = "flow.given" if section.settings.get("given") else "flow.worked"
-            stations.append(say(given, title=say(f"flow.{section.kind}")))
+        for section in sections:
+            title = say(f"flow.{section.kind}")
+            station = say("flow.given" if section.given else "flow.worked", title=title)
+            here = (*paths.get(section.inputs[0].name, ()), station)
+            paths[section.out.name] = here
             index = section.last
-    return tuple(stations) if block else (*stations, "out")
+    return here if block else (*here, "out")
+
+
+def _joined(branches: list[Path]) -> Path:
+    """Draw branches that one residual adds up: what they share, then each of them."""
+    first, *others = branches
+    if not others:
+        return first
+    shared = 0
+    while all(path[: shared + 1] == first[: shared + 1] for path in others):
+        shared += 1
+    each = (" → ".join(path[shared:]) for path in branches)
+    return (*first[:shared], f"[{' | '.join(each)}]")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from blockcalc.explain.document import Column, Entry, Heading, Listing, Piece
-from blockcalc.explain.head import head
+from blockcalc.explain.head import collapses, head
 from blockcalc.explain.steps import Explainer
 from blockcalc.grad.loss import loss_text
 from blockcalc.grad.run import gradient_of, norm_of, parameters, scale
@@ -55,9 +55,13 @@ class GradientExplainer(Explainer):
         yield Heading(say("heading.table"), prose=say("prose.table") if self.depth.prose else None)
         yield self.table()
 
+    def _kind(self) -> str:
+        """Name the kind of the loss."""
+        (loss,) = (s for s in self.program.sections if s.name == "loss")
+        return str(loss.settings.of)
+
     def _loss(self) -> tuple[str, ...]:
-        kinds = {s.settings["of"] for s in self.program.sections if s.name == "loss"}
-        text = loss_text(self.spec, Loss(str(*kinds)))
+        text = loss_text(self.spec, Loss(self._kind()))
         value = self.written(float(self.trace.arrays["loss"][0]))
         return text, say("loss.value", value=value)
 
@@ -99,7 +103,7 @@ class GradientExplainer(Explainer):
     def heading(self, section: Section | None, name: str) -> Heading:
         if section is None or section.kind not in ("loss", "grad"):
             return super().heading(section, name)
-        key = "loss" if section.kind == "loss" else f"grad.{section.settings['of']}"
+        key = "loss" if section.kind == "loss" else f"grad.{section.settings.of}"
         prose = say(f"prose.{key}") if self.depth.prose else None
         return Heading(say(f"section.{key}"), section.name, prose or None)
 
@@ -198,14 +202,13 @@ class GradientExplainer(Explainer):
 
     def _constant(self) -> bool:
         """Tell whether the loss is the sum of rows that a norm has just brought to the same sum."""
-        kinds = {s.settings["of"] for s in self.program.sections if s.name == "loss"}
         last = self.start.sections[-1] if self.start.sections else None
         norm = (
             last is not None
             and last.kind == "layer_norm"
             and last.last == len(self.start.equations)
         )
-        return kinds == {"sum"} and norm and isinstance(self.start.equations[-1].op, Quotient)
+        return self._kind() == "sum" and norm and isinstance(self.start.equations[-1].op, Quotient)
 
     def _dead(self, start: str, ref: Ref, quiet: Array) -> Array | None:
         """Find the zeros that belong to a hidden unit which ReLU silences for all tokens."""
@@ -220,7 +223,7 @@ class GradientExplainer(Explainer):
         return np.asarray(quiet & silent.reshape(shape))
 
     def _two(self) -> bool:
-        return any(s.kind == "layer_norm" and s.settings["width"] == 2 for s in self.start.sections)
+        return collapses(self.start)
 
     def _unseen(self, start: str, quiet: Array) -> bool:
         """Tell whether every row of zeros is of a token that no query looks at."""

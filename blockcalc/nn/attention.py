@@ -6,9 +6,13 @@ Every part is a plain function that writes equations; a block of any model is a 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
+from operator import mul
 
 from blockcalc.nn.dropout import dropout
 from blockcalc.nn.layers import elementwise, linear, softmax
+from blockcalc.nn.settings import AttentionSettings
 from blockcalc.nn.spec import AttentionSpec
 from blockcalc.ops.elementwise import Elementwise, Masked
 from blockcalc.ops.expr import Expr, Num, call, sqrt
@@ -19,6 +23,7 @@ from blockcalc.ops.rotate import Rotate
 from blockcalc.program.builder import Builder
 
 KEEPERS = ("causal", "padding", "mask.keep")
+PARTS = {"q": "query", "k": "key", "v": "value"}
 
 
 def scaled(b: Builder, s: Ref, attention: AttentionSpec, d_head: int) -> Ref:
@@ -43,12 +48,13 @@ def projections(b: Builder, x: Ref, spec: AttentionSpec) -> Iterator[tuple[str, 
         for part in "qkv":
             axis = f"d_{part}" if several else "d_head"
             op = Columns(columns[part], axis)
-            yield part, b.add(f"{name}.{part}", part.upper(), op, fused)
+            yield part, b.add(f"{name}.{part}", part.upper(), op, fused, part=PARTS[part])
         return
     for part in "qkv":
         axis = f"d_{part}" if several or part == "v" else "d_head"
         key = f"{name}.w_{part}"
-        yield part, linear(b, f"{name}.{part}", part.upper(), x, key, axis, spec.out_in)
+        letter = part.upper()
+        yield part, linear(b, f"{name}.{part}", letter, x, key, axis, spec.out_in, PARTS[part])
 
 
 def fused_columns(h: int, g: int, e: int, layout: str) -> dict[str, tuple[int, ...]]:
@@ -85,7 +91,7 @@ def split_heads(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
     few = part != "q" and spec.n_kv_heads < spec.n_heads
     n = spec.n_heads if part == "q" else spec.n_kv_heads
     axes = ("kv_head" if few else "head", "d_head" if part != "v" else "d_v")
-    return b.add(f"{name}_heads", f"{letter}_heads", Split(n, axes), x)
+    return b.add(f"{name}_heads", f"{letter}_heads", Split(n, axes), x, part=PARTS[part])
 
 
 def rope_angles(b: Builder, spec: AttentionSpec) -> tuple[Ref, Ref]:
@@ -102,7 +108,8 @@ def rotated(b: Builder, spec: AttentionSpec, part: str, x: Ref, turn: tuple[Ref,
     """Turn the pairs of queries or keys by the angles of their positions."""
     assert spec.rope is not None
     op = Rotate(spec.rope.dims, spec.rope.half)
-    return b.add(f"{spec.name}.{part}_rope", f"{part.upper()}_rope", op, x, *turn)
+    name, letter = f"{spec.name}.{part}_rope", f"{part.upper()}_rope"
+    return b.add(name, letter, op, x, *turn, part=PARTS[part])
 
 
 def shared_out(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
@@ -110,7 +117,8 @@ def shared_out(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
     if part == "q" or spec.n_kv_heads == spec.n_heads:
         return x
     op = Repeat(spec.n_heads // spec.n_kv_heads)
-    return b.add(f"{spec.name}.{part}_repeat", f"{part.upper()}_repeat", op, x)
+    name, letter = f"{spec.name}.{part}_repeat", f"{part.upper()}_repeat"
+    return b.add(name, letter, op, x, part=PARTS[part])
 
 
 def masked(b: Builder, s: Ref, spec: AttentionSpec) -> Ref:
@@ -132,8 +140,8 @@ def masked(b: Builder, s: Ref, spec: AttentionSpec) -> Ref:
         b.alias(operands[-1], f"{name}.bias")
     if len(parts) > 1:
         axes = tuple(a for a in s.axes if any(a in ref.axes for ref in parts))
-        op = Elementwise.on(lambda *ms: _product(ms), *parts, axes=axes)
-        parts = [b.add(f"{name}.allowed", "M", op, *parts)]
+        op = Elementwise.on(lambda *ms: reduce(mul, ms), *parts, axes=axes)
+        parts = [b.add(f"{name}.allowed", "M", op, *parts, part="allowed")]
     elif parts:
         b.alias(parts[0], f"{name}.allowed")
     if parts:
@@ -148,13 +156,6 @@ def masked(b: Builder, s: Ref, spec: AttentionSpec) -> Ref:
 
     op = Masked.on(body, *operands, axes=s.axes)
     return b.add(f"{name}.masked", "S_masked", op, *operands)
-
-
-def _product(factors: tuple[Expr, ...]) -> Expr:
-    first, *others = factors
-    for other in others:
-        first = first * other
-    return first
 
 
 def _mask_axes(b: Builder, spec: AttentionSpec, kind: str) -> tuple[str, ...]:
@@ -177,31 +178,34 @@ def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
         return out
     form = spec.softmax or "plain"
     fused = spec.qkv_layout if b.has(f"{name}.w_qkv") else None
-    settings = {"out_in": spec.out_in, "fused": fused, "default_scale": spec.scale is None, "softmax": form, "n_heads": spec.n_heads,
-                "n_kv_heads": spec.n_kv_heads}  # fmt: skip
-    with b.section(name, "attention", x, **settings) as learned:
+    settings = AttentionSettings(
+        spec.out_in, fused, spec.scale, form, spec.n_heads, spec.n_kv_heads, spec.rope
+    )
+    with b.section(name, "attention", x, settings=settings) as section:
         heads = {part: split_heads(b, spec, part, ref) for part, ref in projections(b, x, spec)}
         if spec.rope is not None:
-            learned["rope_dims"], learned["rope_half"] = spec.rope.dims, spec.rope.half
-            learned["rope_start"], learned["rope_theta"] = spec.rope.start, spec.rope.theta
             turn = rope_angles(b, spec)
             heads |= {part: rotated(b, spec, part, heads[part], turn) for part in "qk"}
         q, k, v = (shared_out(b, spec, part, heads[part]) for part in "qkv")
-        learned["d_head"] = q.shape[-1]
-        learned["scale"] = spec.scale if spec.scale is not None else q.shape[-1] ** -0.5
+        section.settings = settings = replace(settings, d_head=q.shape[-1])
         lead = q.axes[:-2]
         op = MatMul(transpose_b=True)
-        s = b.add(f"{name}.scores", "S", op, q, k, axes=(*lead, "query", "key"))
-        learned["causal"] = b.has(f"{name}.causal")
-        learned["masked"] = any(b.has(f"{name}.{key}") for key in KEEPERS)
-        learned["added"] = b.has(f"{name}.mask.add")
+        s = b.add(f"{name}.scores", "S", op, q, k, axes=(*lead, "query", "key"), part="scores")
+        section.settings = replace(
+            settings,
+            causal=b.has(f"{name}.causal"),
+            masked=any(b.has(f"{name}.{key}") for key in KEEPERS),
+            added=b.has(f"{name}.mask.add"),
+        )
         s = masked(b, scaled(b, s, spec, q.shape[-1]), spec)
         p = softmax(b, f"{name}.weights", "P", s, form)
         p = dropout(b, f"{name}.weights", p, spec.dropout)
         last = b.has(f"{name}.w_o")
         width = "d_v" if last or spec.n_heads > 1 else x.axes[-1]
         letter = "Z" if last or spec.n_heads > 1 else "O"
-        z = b.add(f"{name}.z", letter, MatMul(), p, v, axes=(*lead, x.axes[-2], width))
+        z = b.add(
+            f"{name}.z", letter, MatMul(), p, v, axes=(*lead, x.axes[-2], width), part="weighted"
+        )
         if spec.n_heads > 1:
             join = Join("d_concat" if last else x.axes[-1])
             z = b.add(f"{name}.concat", "Z_concat" if last else "O", join, z)
@@ -209,4 +213,4 @@ def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
             b.alias(z, f"{name}.concat")
         if not last:
             return z
-        return linear(b, f"{name}.out", "O", z, f"{name}.w_o", x.axes[-1], spec.out_in)
+        return linear(b, f"{name}.out", "O", z, f"{name}.w_o", x.axes[-1], spec.out_in, "out")

@@ -1,73 +1,47 @@
-"""Post-norm and pre-norm: two compositions of the same layers."""
+"""From a spec to its program: the sublayers bound to their weights, composed by the order of the block."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from blockcalc.nn.attention import attention
 from blockcalc.nn.dropout import dropout
 from blockcalc.nn.layers import feed_forward, residual
 from blockcalc.nn.norms import norm
-from blockcalc.nn.spec import BlockSpec, Spec
+from blockcalc.nn.orders import ORDERS, Sublayer
+from blockcalc.nn.spec import AttentionSpec, BlockSpec, Spec, Work
 from blockcalc.ops.op import Ref, Shape
 from blockcalc.program.builder import Builder, Finished, Misfit, Missing
 from blockcalc.program.program import Program
 
-Layer = Callable[[Ref], Ref]
+
+def _work(b: Builder, x: Ref, work: Work) -> Ref:
+    """Write what a sublayer computes, ``[T, d_model] -> [T, d_model]``."""
+    if isinstance(work, AttentionSpec):
+        return attention(b, x, work)
+    return feed_forward(b, x, work)
 
 
-@dataclass(frozen=True)
-class Sublayer:
-    """A layer with the residual and the norm that go with it."""
-
-    work: Layer
-    add: Callable[[Ref, Ref], Ref]
-    norm: Layer
+def sublayers(b: Builder, spec: BlockSpec, norms: int) -> list[Sublayer]:
+    """Bind the sublayers of a block to their weights, each with so many of its norms."""
+    return [_sublayer(b, spec, i, norms) for i in range(len(spec.sublayers))]
 
 
-def post_norm(x: Ref, sublayers: list[Sublayer]) -> Ref:
-    """``x = norm(x + work(x))`` for each: the order of Vaswani et al. (2017)."""
-    for s in sublayers:
-        x = s.norm(s.add(x, s.work(x)))
-    return x
+def _sublayer(b: Builder, spec: BlockSpec, i: int, norms: int) -> Sublayer:
+    own, number = spec.sublayers[i], str(i + 1)
+    numbered = list(enumerate(spec.norms, 1))[i * norms : (i + 1) * norms]
 
+    def add(x: Ref, *results: Ref) -> Ref:
+        thin = [dropout(b, f"{own.work.name}.out", y, own.dropout) for y in results]
+        return residual(b, f"residual{number}", number, x, *thin)
 
-def pre_norm(x: Ref, sublayers: list[Sublayer]) -> Ref:
-    """``x = x + work(norm(x))`` for each: the order of GPT-2 (2019) and most models since."""
-    for s in sublayers:
-        x = s.add(x, s.work(s.norm(x)))
-    return x
-
-
-ORDERS: dict[str, Callable[[Ref, list[Sublayer]], Ref]] = {"post": post_norm, "pre": pre_norm}
-
-
-def sublayers(b: Builder, spec: BlockSpec) -> list[Sublayer]:
-    """Give the parts of one block, bound to their weights."""
-
-    def adds(index: str, place: str) -> Callable[[Ref, Ref], Ref]:
-        p = spec.dropout.get(place, 0.0)
-        return lambda x, y: residual(b, f"residual{index}", index, x, dropout(b, place, y, p))
-
-    parts = [
-        Sublayer(
-            lambda x: attention(b, x, spec.attention),
-            adds("1", "attn.out"),
-            lambda x: norm(b, x, spec.norm1, "1"),
-        )
-    ]
-    ffn = spec.ffn
-    if ffn is not None:
-        parts.append(
-            Sublayer(
-                lambda x: feed_forward(b, x, ffn),
-                adds("2", "ffn.out"),
-                lambda x: norm(b, x, spec.norm2, "2"),
-            )
-        )
-    return parts
+    return Sublayer(
+        lambda x: _work(b, x, own.work),
+        [lambda x, n=n, k=k: norm(b, x, n, str(k)) for k, n in numbered],  # type: ignore[misc]
+        add,
+    )
 
 
 def build(spec: Spec) -> Program:
@@ -95,10 +69,11 @@ def program_of(spec: Spec, shapes: Mapping[str, Shape]) -> Program:
 def _write(b: Builder, spec: Spec) -> None:
     """Write every block, and the final norm."""
     x = b.given("x", "X", ("batch", "token", "d_model")[-len(b.shape("x")) :], role="data")
+    order = ORDERS[spec.order]
     for number, block in enumerate(spec.blocks, 1):
         into = x if number == 1 else replace(x, symbol=f"X_{number}")
         with b.block(block.steps, block.keys, into):
-            x = ORDERS[spec.order](into, sublayers(b, block))
+            x = order.compose(into, sublayers(b, block, order.norms))
         last = number == len(spec.blocks) or spec.blocks[number].keys != block.keys
         if last and block.steps != block.keys:
             b.alias(x, block.keys.removesuffix("."), f"{block.keys}out")

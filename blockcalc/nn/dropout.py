@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockcalc.messages import say
+from blockcalc.nn.settings import DropoutSettings
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.expr import Expr, Num, call
 from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
@@ -64,13 +65,14 @@ def dropout(b: Builder, place: str, x: Ref, p: float) -> Ref:
     if not p:
         return x
     name, out = f"{place}_keep", f"{place}_dropped"
-    with b.section(out, "dropout", x, p=p, seed=None if b.has(name) else b.seed):
+    settings = DropoutSettings(p, None if b.has(name) else b.seed)
+    with b.section(out, "dropout", x, settings=settings):
         if b.has(name):
-            keep = b.given(name, f"M_{x.symbol}", x.axes, "mask")
+            keep = b.given(name, f"M_{x.symbol}", x.axes, "mask", "keep")
         else:
             assert b.seed is not None
             op = Draw(p, b.seed, b.drawn, x.axes, x.shape)
-            keep = b.add(name, f"M_{x.symbol}", op)
+            keep = b.add(name, f"M_{x.symbol}", op, part="keep")
             b.drawn += int(np.prod(x.shape))
         thin = Elementwise.on(lambda a, m: a * m / (1.0 - Num(p, "p")), x, keep)
         return b.add(out, f"{x.symbol}_drop", thin, x, keep)

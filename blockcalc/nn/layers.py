@@ -7,16 +7,20 @@ the ref of its result. Rows are tokens; weights stand on the right, ``Q = X W_Q`
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.dropout import dropout
+from blockcalc.nn.settings import FfnSettings, SoftmaxSettings
 from blockcalc.nn.spec import FfnSpec
 from blockcalc.ops.elementwise import Elementwise, Quotient, Shifted
 from blockcalc.ops.expr import Expr, exp, ratio
 from blockcalc.ops.matmul import MatMul
-from blockcalc.ops.op import Ref
+from blockcalc.ops.op import Gradient, Ref
 from blockcalc.ops.reduce import Reduce
 from blockcalc.program.builder import Builder, Misfit
+from blockcalc.program.program import Equation, Write
 
 
 def elementwise(
@@ -27,22 +31,29 @@ def elementwise(
 
 
 def linear(
-    b: Builder, name: str, symbol: str, x: Ref, w: str, axis: str, out_in: bool = False
+    b: Builder,
+    name: str,
+    symbol: str,
+    x: Ref,
+    w: str,
+    axis: str,
+    out_in: bool = False,
+    part: str = "",
 ) -> Ref:
     """``y = x W + b``, the bias where it is given: ``[T, n] @ [n, m] -> [T, m]``.
 
     ``w`` is the weight's name, ``attn.w_q``; its bias is ``attn.b_q``. With ``out_in`` the
     weight is ``[m, n]`` and the formula reads ``x Wᵀ``.
     """
-    part, _, key = w.rpartition(".")
+    layer, _, key = w.rpartition(".")
     letter = key.removeprefix("w_")
     letter = letter.upper() if letter in ("q", "k", "v", "o", "qkv") else letter
     axes = (axis, x.axes[-1]) if out_in else (x.axes[-1], axis)
     operands = [x, b.given(w, f"W_{letter}", axes)]
-    bias = f"{part}.b_{key.removeprefix('w_')}"
+    bias = f"{layer}.b_{key.removeprefix('w_')}"
     if b.has(bias):
         operands.append(b.given(bias, f"b_{letter}", (axis,)))
-    return b.add(name, symbol, MatMul(transpose_b=out_in), *operands)
+    return b.add(name, symbol, MatMul(transpose_b=out_in), *operands, part=part)
 
 
 def softmax(b: Builder, name: str, symbol: str, s: Ref, form: str) -> Ref:
@@ -51,7 +62,8 @@ def softmax(b: Builder, name: str, symbol: str, s: Ref, form: str) -> Ref:
     ``plain`` is exp(s) over its row sum; ``shifted`` subtracts the row's maximum first, which
     changes nothing but keeps the exponentials within range.
     """
-    with b.section(name, "softmax", s, form=form):
+    with b.section(name, "softmax", s, settings=SoftmaxSettings(form), short="softmax",
+                   gradient=softmax_gradient):  # fmt: skip
         if form == "shifted":
             top = b.add(f"{name}.max", "m", Reduce("max"), s)
             op = Shifted.on(lambda a, m: a - m, s, top)
@@ -61,6 +73,15 @@ def softmax(b: Builder, name: str, symbol: str, s: Ref, form: str) -> Ref:
         return b.add(name, symbol, Quotient.on(ratio, e, total), e, total)
 
 
+def softmax_gradient(write: Write, quotient: Equation, g: Ref) -> Gradient:
+    """DS = P ⊙ (dP - Σ dP ⊙ P), the sum over each row."""
+    p = quotient.out
+    product = write("product", Elementwise.on(lambda a, b: a * b, g, p), g, p)
+    total = write("row_sum", Reduce("sum"), product)
+    op = Elementwise.on(lambda p, d, r: p * (d - r), p, g, total)
+    return [("", op, (p, g, total))]
+
+
 def feed_forward(b: Builder, x: Ref, spec: FfnSpec) -> Ref:
     """Each token by itself, plain or gated; ``[T, d_model] -> [T, d_model]``.
 
@@ -68,22 +89,26 @@ def feed_forward(b: Builder, x: Ref, spec: FfnSpec) -> Ref:
     given; Shazeer, "GLU Variants Improve Transformer" (2020).
     """
     name, act = spec.name, ACTIVATIONS[spec.activation]
-    with b.section(name, "ffn", x, activation=spec.activation, gated=spec.gated):
+    with b.section(name, "ffn", x, settings=FfnSettings(spec.activation, spec.gated)):
         if not spec.gated:
-            u = linear(b, f"{name}.pre", "U", x, f"{name}.w_1", "d_ff", spec.out_in)
+            u = linear(b, f"{name}.pre", "U", x, f"{name}.w_1", "d_ff", spec.out_in, "hidden")
             a, last = b.add(f"{name}.act", "A", act, u), "w_2"
         else:
-            g = linear(b, f"{name}.gate", "U_gate", x, f"{name}.w_gate", "d_ff", spec.out_in)
+            g = linear(
+                b, f"{name}.gate", "U_gate", x, f"{name}.w_gate", "d_ff", spec.out_in, "hidden"
+            )
             g = b.add(f"{name}.gate_act", "A_gate", act, g)
             u = linear(b, f"{name}.up", "U_up", x, f"{name}.w_up", "d_ff", spec.out_in)
             a = elementwise(b, f"{name}.gated", "A", lambda y, z: y * z, g, u)
             last = "w_down"
         a = dropout(b, f"{name}.act", a, spec.dropout)
-        return linear(b, f"{name}.out", "F", a, f"{name}.{last}", x.axes[-1], spec.out_in)
+        return linear(b, f"{name}.out", "F", a, f"{name}.{last}", x.axes[-1], spec.out_in, "out")
 
 
-def residual(b: Builder, name: str, index: str, x: Ref, y: Ref) -> Ref:
-    """Add what a layer found to what went into it: both ``[T, d_model]``."""
-    if x.shape != y.shape and not b.stopped:
-        raise Misfit(b.keys + y.name.removeprefix(b.steps), x, y)
-    return elementwise(b, name, f"R^({index})", lambda a, c: a + c, x, y)
+def residual(b: Builder, name: str, index: str, x: Ref, *results: Ref) -> Ref:
+    """Add what a sublayer gives, or several, to what went into it: all ``[T, d_model]``."""
+    for y in results:
+        if x.shape != y.shape and not b.stopped:
+            raise Misfit(b.keys + y.name.removeprefix(b.steps), x, y)
+    op = Elementwise.on(lambda *terms: reduce(add, terms), x, *results)
+    return b.add(name, f"R^({index})", op, x, *results, part="residual")

@@ -1,26 +1,41 @@
-"""LayerNorm and RMSNorm, taken apart."""
+"""LayerNorm and RMSNorm, each with its closed gradient, and the table of norms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from blockcalc.nn.layers import elementwise
+from blockcalc.nn.settings import NormSettings
 from blockcalc.nn.spec import NormSpec
-from blockcalc.ops.elementwise import SQUARE, Centered, Elementwise, Quotient
-from blockcalc.ops.expr import Expr, Num, ratio, sqrt
-from blockcalc.ops.op import Ref
+from blockcalc.ops.elementwise import SQUARE, Centered, Elementwise, Quotient, Slope
+from blockcalc.ops.expr import Expr, Num, call, ratio, sqrt
+from blockcalc.ops.op import Gradient, Ref
 from blockcalc.ops.reduce import Reduce
 from blockcalc.program.builder import Builder
+from blockcalc.program.program import Equation, Write
 
 
 def norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:
-    """Norm of the kind that the spec names, one function in ``NORMS``."""
-    return NORMS[spec.kind](b, x, spec, index)
-
-
-def _offset(b: Builder, spec: NormSpec) -> bool:
-    """Tell whether 1 is added to a gamma that is there."""
-    return spec.unit_offset and b.has(f"{spec.name}.gamma")
+    """Normalize each row of x, ``[T, d_model]``, times gamma plus beta where they are given."""
+    record, name = NORMS[spec.kind], spec.name
+    settings = NormSettings(
+        spec.kind,
+        spec.eps,
+        x.shape[-1],
+        spec.sample if record.variance else None,
+        spec.outside,
+        spec.unit_offset and b.has(f"{name}.gamma"),
+    )
+    with b.section(
+        name,
+        f"{spec.kind}_norm",
+        x,
+        settings=settings,
+        short=record.short,
+        gradient=record.closed(spec),
+    ):
+        return _normalized(b, spec, index, *record.write(b, x, spec, index))
 
 
 def _root(eps: float, outside: bool) -> Callable[[Expr], Expr]:
@@ -32,42 +47,91 @@ def _root(eps: float, outside: bool) -> Callable[[Expr], Expr]:
     return lambda v: sqrt(v + Num(eps, "eps"))
 
 
-def layer_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:
-    """LayerNorm of each row: (x - mean) / √(var + eps), times gamma plus beta where given.
+def layer_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref]:
+    """LayerNorm: x - mean, and √(var + eps) of each row.
 
     The variance divides by n, or by n - 1 where the spec says ``sample``. Ba, Kiros and Hinton,
     "Layer Normalization" (2016), equation 4.
     """
     name, d = spec.name, x.axes[-1]
-    with b.section(name, "layer_norm", x, eps=spec.eps, width=x.shape[-1], sample=spec.sample,
-                   outside=spec.outside, unit_offset=_offset(b, spec)):  # fmt: skip
-        mean = b.add(f"{name}.mean", f"mu^({index})", Reduce("mean", count=d), x)
-        op = Centered.on(lambda a, m: a - m, x, mean)
-        centered = b.add(f"{name}.centered", f"D^({index})", op, x, mean)
-        square = Reduce("mean", SQUARE, int(spec.sample), d)
-        var = b.add(f"{name}.var", f"v^({index})", square, centered)
-        root = _root(spec.eps, spec.outside)
-        std = elementwise(b, f"{name}.std", f"sigma^({index})", root, var)
-        return _normalized(b, spec, index, centered, std)
+    mean = b.add(f"{name}.mean", f"mu^({index})", Reduce("mean", count=d), x)
+    op = Centered.on(lambda a, m: a - m, x, mean)
+    centered = b.add(f"{name}.centered", f"D^({index})", op, x, mean)
+    square = Reduce("mean", SQUARE, int(spec.sample), d)
+    var = b.add(f"{name}.var", f"v^({index})", square, centered)
+    root = _root(spec.eps, spec.outside)
+    return centered, elementwise(b, f"{name}.std", f"sigma^({index})", root, var)
 
 
-def rms_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:
-    """RMSNorm of each row: x / √(mean(x²) + eps), times gamma; no mean is subtracted.
+def layer_norm_gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> Gradient:
+    """Dx = (dy - mean(dy) - n ⊙ mean(dy ⊙ n)) / σ, for n the normalized rows."""
+    slope = _mean_product(spec, write, quotient, g)
+    n, sigma = quotient.out, quotient.inputs[1]
+    mean = write("row_mean", Reduce("mean", count=g.axes[-1]), g)
+    op = Slope.on(lambda a, u, n, m, s: call("over", a - u - n * m, s), g, mean, n, slope, sigma)
+    return [("", op, (g, mean, n, slope, sigma))]
+
+
+def rms_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref]:
+    """RMSNorm: x, and √(mean(x²) + eps) of each row; no mean is subtracted.
 
     Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019), equation 4.
     """
     name, d = spec.name, x.axes[-1]
-    with b.section(name, "rms_norm", x, eps=spec.eps, width=x.shape[-1],
-                   outside=spec.outside, unit_offset=_offset(b, spec)):  # fmt: skip
-        mean_square = b.add(f"{name}.mean_square", f"q^({index})", Reduce("mean", SQUARE, 0, d), x)
-        root = _root(spec.eps, spec.outside)
-        rms = elementwise(b, f"{name}.rms", f"rho^({index})", root, mean_square)
-        return _normalized(b, spec, index, x, rms)
+    mean_square = b.add(f"{name}.mean_square", f"q^({index})", Reduce("mean", SQUARE, 0, d), x)
+    root = _root(spec.eps, spec.outside)
+    return x, elementwise(b, f"{name}.rms", f"rho^({index})", root, mean_square)
 
 
-NORMS: dict[str, Callable[[Builder, Ref, NormSpec, str], Ref]] = {
-    "layer": layer_norm,
-    "rms": rms_norm,
+def rms_norm_gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> Gradient:
+    """Dx = (dy - n ⊙ mean(dy ⊙ n)) / ρ, for n the normalized rows."""
+    slope = _mean_product(spec, write, quotient, g)
+    n, rho = quotient.out, quotient.inputs[1]
+    op = Slope.on(lambda a, n, m, s: call("over", a - n * m, s), g, n, slope, rho)
+    return [("", op, (g, n, slope, rho))]
+
+
+def _mean_product(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> Ref:
+    """Write the mean of dy ⊙ n over each row, by n - 1 where the variance divides so."""
+    n = quotient.out
+    product = write("product", Elementwise.on(lambda a, b: a * b, g, n), g, n)
+    return write("product_mean", Reduce("mean", less=int(spec.sample), count=g.axes[-1]), product)
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A norm: a quotient of each row, scaled and shifted.
+
+    Attributes
+    ----------
+    write : callable
+        Writes what is divided and the divisor of each row.
+    gradient : callable
+        The closed form of the quotient's gradient.
+    short : str
+        The function by which formulas that sum up the block write it.
+    variance : bool
+        Whether it divides by a variance, which may be the sample's.
+    shifts : bool
+        Whether models that have it give it a beta.
+    """
+
+    write: Callable[[Builder, Ref, NormSpec, str], tuple[Ref, Ref]]
+    gradient: Callable[[NormSpec, Write, Equation, Ref], Gradient]
+    short: str
+    variance: bool = False
+    shifts: bool = False
+
+    def closed(self, spec: NormSpec) -> Callable[[Write, Equation, Ref], Gradient] | None:
+        """Give the closed gradient; None where eps stands outside the root, which it does not know."""
+        if spec.outside:
+            return None
+        return lambda write, quotient, g: self.gradient(spec, write, quotient, g)
+
+
+NORMS: dict[str, Norm] = {
+    "layer": Norm(layer_norm, layer_norm_gradient, "LN", variance=True, shifts=True),
+    "rms": Norm(rms_norm, rms_norm_gradient, "RMSNorm"),
 }
 
 

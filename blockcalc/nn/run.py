@@ -10,6 +10,7 @@ from blockcalc.errors import Fault, InputError, UsageError
 from blockcalc.limits import MOST_NUMBERS
 from blockcalc.messages import say
 from blockcalc.nn.block import build
+from blockcalc.nn.settings import SoftmaxSettings
 from blockcalc.nn.spec import Spec
 from blockcalc.ops.op import Array
 from blockcalc.program.program import Program
@@ -74,7 +75,8 @@ def run(spec: Spec, dtype: str = "float64") -> Trace:
     program = build(spec)
     check_size(spec, program)
     arrays = _cast(spec, dtype)
-    watched = {s.inputs[0].name for s in program.sections if s.settings.get("form") == "plain"}
+    plain = SoftmaxSettings("plain")
+    watched = {s.inputs[0].name for s in program.sections if s.settings == plain}
     values = dict(arrays)
     for step in steps(program, arrays, spec.rounding):
         values[step.equation.out.name] = step.value

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from blockcalc.errors import Place
+from blockcalc.nn.orders import ORDERS, SUBLAYERS
 from blockcalc.program.rounding import Rounding
 
 EPS = 1e-5
@@ -77,21 +78,46 @@ class FfnSpec:
     dropout: float = 0.0
 
 
+Work = AttentionSpec | FfnSpec
+
+
+@dataclass(frozen=True)
+class SublayerSpec:
+    """A sublayer: its work and the residual around it; ``dropout`` is the p of what the residual adds."""
+
+    work: Work
+    dropout: float = 0.0
+
+
 @dataclass(frozen=True)
 class BlockSpec:
-    """One block: its parts in the order of use.
+    """One block: its sublayers, and its norms, both in the order of use.
 
+    The order of the block deals out the norms, so many to each sublayer; those after them stay unused.
     In a stack ``steps`` stands before the names of its steps, ``blocks.0.``, and ``keys`` before those of
-    its weights; runs of a repeated block share their keys. ``dropout`` has the p of ``attn.out`` and ``ffn.out``.
+    its weights; runs of a repeated block share their keys.
     """
 
-    attention: AttentionSpec
-    ffn: FfnSpec | None
-    norm1: NormSpec
-    norm2: NormSpec
+    sublayers: tuple[SublayerSpec, ...]
+    norms: tuple[NormSpec, ...]
     steps: str = ""
     keys: str = ""
-    dropout: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def out_in(self) -> bool:
+        """Tell whether its weights are stored ``[out, in]``."""
+        return any(s.work.out_in for s in self.sublayers)
+
+    def with_work(self, change: Callable[[Work], Work]) -> BlockSpec:
+        """Change the work of every sublayer."""
+        changed = tuple(replace(s, work=change(s.work)) for s in self.sublayers)
+        return replace(self, sublayers=changed)
+
+    def with_attention(self, change: Callable[[AttentionSpec], AttentionSpec]) -> BlockSpec:
+        """Change every attention."""
+        return self.with_work(
+            lambda work: change(work) if isinstance(work, AttentionSpec) else work
+        )
 
 
 @dataclass(frozen=True)
@@ -144,19 +170,29 @@ class Spec:
         """Give the shape of every given matrix."""
         return {name: array.shape for name, array in self.arrays.items()}
 
+    @property
+    def spare_norms(self) -> tuple[str, ...]:
+        """Name the norms that would go with a sublayer that a block does not have."""
+        each = ORDERS[self.order].norms
+        found = {
+            f"{block.keys}{norm.name}": None
+            for block in self.blocks
+            for norm in block.norms[each * len(block.sublayers) : each * len(SUBLAYERS)]
+        }
+        return tuple(found)
+
     def place(self, path: str) -> Place | None:
         """Give the place in the file of a key such as ``attn.w_q``."""
         return self.source.place(path) if self.source else None
 
     def with_order(self, order: str) -> Spec:
         """Give the same numbers in the other order, ``post`` or ``pre``."""
-        return replace(self, order=order)
+        return self if order == self.order else replace(self, order=order)
 
     def with_eps(self, eps: float) -> Spec:
         """Give every norm this eps."""
         blocks = tuple(
-            replace(b, norm1=replace(b.norm1, eps=eps), norm2=replace(b.norm2, eps=eps))
-            for b in self.blocks
+            replace(b, norms=tuple(replace(norm, eps=eps) for norm in b.norms)) for b in self.blocks
         )
         final = replace(self.final_norm, eps=eps) if self.final_norm else None
         return replace(self, blocks=blocks, final_norm=final)
@@ -168,6 +204,6 @@ class Spec:
     def with_softmax(self, form: str) -> Spec:
         """Give every attention this form of softmax."""
         blocks = tuple(
-            replace(b, attention=replace(b.attention, softmax=form)) for b in self.blocks
+            b.with_attention(lambda own: replace(own, softmax=form)) for b in self.blocks
         )
         return replace(self, blocks=blocks)

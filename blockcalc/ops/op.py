@@ -19,13 +19,27 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A matrix without its numbers: ``role`` is data, weight or computed."""
+    """A matrix without its numbers.
+
+    Attributes
+    ----------
+    name, symbol : str
+        ``attn.q`` and ``Q``.
+    axes, shape
+        ``("token", "d_head")`` and ``(3, 2)``.
+    role : str
+        ``data``, ``weight``, ``mask`` or ``constant`` for an input, else ``computed``.
+    part : str
+        What it is to the layer that writes it, where others need to find it: ``query``, ``key``, ``value``,
+        ``scores``, ``allowed``, ``weighted``, ``keep``, ``hidden``, ``out``, ``residual``; else empty.
+    """
 
     name: str
     symbol: str
     axes: Axes
     shape: Shape
     role: str
+    part: str = ""
 
 
 Gradient = list[tuple[str, "Op", tuple["Ref | None", ...]]]

@@ -7,20 +7,31 @@ Every result has its gradient under ``grad.`` and its name. Where several steps 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from math import prod
+from operator import add
 
-from blockcalc.ops.elementwise import SQUARE, Elementwise, Quotient, Slope
-from blockcalc.ops.expr import Expr, Num, Slot, call
-from blockcalc.ops.op import Gradient, Ref
-from blockcalc.ops.reduce import Reduce
+from blockcalc.ops.elementwise import SQUARE, Elementwise, Quotient
+from blockcalc.ops.expr import Num, Slot
+from blockcalc.ops.op import Gradient, Op, Ref
 from blockcalc.program.builder import Builder
 from blockcalc.program.loss import Loss, Ones, Whole
 from blockcalc.program.program import Equation, Program, Section
 
-NORMS = ("layer_norm", "rms_norm")
-KINDS = ("sum", "mse", "dot")
+INNER = {"product": "prod", "row_sum": "sum", "product_mean": "mean_prod", "row_mean": "mean"}
+
+
+@dataclass(frozen=True)
+class BackwardSettings:
+    """The kind of section, or of loss, that a section of the backward pass belongs to."""
+
+    of: str
+
+    def facts(self) -> dict[str, str]:
+        """Give it in the words of the JSON export."""
+        return {"of": self.of}
 
 
 def with_gradients(program: Program, loss: Loss, chain: bool = False) -> Program:
@@ -98,14 +109,12 @@ class _Backward:
         return found
 
     def _jumps(self) -> dict[int, Section]:
-        """Find the quotients of softmaxes and norms that have a closed form, with their sections."""
+        """Find the quotients whose section has a closed gradient, with their sections."""
         found = {}
         for index, eq in enumerate(self.forward.equations):
             section = self.forward.section_of(index)
-            if section is not None and isinstance(eq.op, Quotient):
-                plain = section.kind == "softmax" or not section.settings.get("outside")
-                if section.kind in ("softmax", *NORMS) and plain:
-                    found[index] = section
+            if section is not None and section.gradient and isinstance(eq.op, Quotient):
+                found[index] = section
         return found
 
     def _over(self) -> set[int]:
@@ -215,44 +224,19 @@ class _Backward:
             return None
         total = parts[0]
         if len(parts) > 1:
-            op = Elementwise.on(lambda *gs: _sum(gs), *parts)
+            op = Elementwise.on(lambda *gs: reduce(add, gs), *parts)
             total = self.b.add(f"grad.{ref.name}", f"grad:{ref.symbol}", op, *parts, axes=ref.axes)
         self.done[ref.name] = total
         return total
 
-    # closed forms ---------------------------------------------------------------------------
-
     def _closed(self, section: Section, eq: Equation, g: Ref, name: str) -> Gradient:
-        """Give the textbook's gradient of a softmax or a norm at its quotient."""
-        if section.kind == "softmax":
-            product = Elementwise.on(lambda a, b: a * b, g, eq.out)
-            inside = self._inner(name, "product", product, g, eq.out)
-            total = self._inner(name, "row_sum", Reduce("sum"), inside)
-            op = Elementwise.on(lambda p, d, r: p * (d - r), eq.out, g, total)
-            return [("", op, (eq.out, g, total))]
-        d = g.axes[-1]
-        hat, divisor = eq.out, eq.inputs[1]
-        less = int(bool(section.settings.get("sample")))
-        product = Elementwise.on(lambda a, b: a * b, g, hat)
-        inside = self._inner(name, "product", product, g, hat)
-        slope = self._inner(name, "product_mean", Reduce("mean", less=less, count=d), inside)
-        if section.kind == "rms_norm":
-            op = Slope.on(lambda a, n, m, s: call("over", a - n * m, s), g, hat, slope, divisor)
-            return [("", op, (g, hat, slope, divisor))]
-        mean = self._inner(name, "row_mean", Reduce("mean", count=d), g)
-        op = Slope.on(
-            lambda a, u, n, m, s: call("over", a - u - n * m, s), g, mean, hat, slope, divisor
-        )
-        return [("", op, (g, mean, hat, slope, divisor))]
+        """Write the closed gradient of a section, from its quotient on."""
+        assert section.gradient is not None
 
-    def _inner(self, name: str, part: str, op: Elementwise | Reduce, *refs: Ref) -> Ref:
-        letters = {
-            "product": "prod",
-            "row_sum": "sum",
-            "product_mean": "mean_prod",
-            "row_mean": "mean",
-        }
-        return self.b.add(f"{name}.{part}", letters[part], op, *refs)
+        def write(part: str, op: Op, *refs: Ref) -> Ref:
+            return self.b.add(f"{name}.{part}", INNER[part], op, *refs)
+
+        return section.gradient(write, eq, g)
 
     # sections -------------------------------------------------------------------------------
 
@@ -263,7 +247,7 @@ class _Backward:
         name = f"grad.{top.name if top else eq.out.name}"
         kind = top.kind if top else "residual"
         last = self.b.sections[-1]
-        if last.name == name and last.last == first and last.settings.get("of") == kind:
+        if last.name == name and last.last == first and _of(last) == kind:
             first = last.first
             self.b.sections.pop()
         self._write_section(name, "grad", (eq.out,), first, of=kind)
@@ -273,19 +257,18 @@ class _Backward:
             self._write_section(f"grad.{ref.name}", "grad", (ref,), first, of="input")
 
     def _write_section(
-        self, name: str, kind: str, inputs: tuple[Ref, ...], first: int, **settings: str
+        self, name: str, kind: str, inputs: tuple[Ref, ...], first: int, of: str
     ) -> None:
         last = len(self.b.equations)
-        own: Mapping[str, str] = settings
-        section = Section(name, kind, own, inputs, self.b.equations[-1].out, first, last)
+        out = self.b.equations[-1].out
+        section = Section(name, kind, BackwardSettings(of), inputs, out, first, last)
         self.b.sections.append(section)
 
 
-def _sum(parts: tuple[Expr, ...]) -> Expr:
-    total, *others = parts
-    for other in others:
-        total = total + other
-    return total
+def _of(section: Section) -> str:
+    """Tell what a section of the backward pass is the gradient of."""
+    own = section.settings
+    return own.of if isinstance(own, BackwardSettings) else ""
 
 
 def _lettered(symbol: str, k: int) -> str:

@@ -11,7 +11,7 @@ from blockcalc.errors import Fault, InputError
 from blockcalc.messages import say
 from blockcalc.messages.words import dims
 from blockcalc.ops.op import Op, Ref
-from blockcalc.program.program import Equation, Program, Section
+from blockcalc.program.program import ClosedForm, Equation, Program, Section
 
 
 class Missing(InputError):
@@ -36,6 +36,13 @@ class Misfit(InputError):
 
 class Finished(Exception):
     """The step named by ``stop`` has been written, and something after it was asked for."""
+
+
+@dataclass
+class Open:
+    """A section that is being written."""
+
+    settings: Any
 
 
 @dataclass
@@ -76,7 +83,9 @@ class Builder:
         """Give the shape of a given matrix, () where there is none."""
         return self.shapes.get(self.keys + name, ())
 
-    def given(self, name: str, symbol: str, axes: tuple[str, ...], role: str = "weight") -> Ref:
+    def given(
+        self, name: str, symbol: str, axes: tuple[str, ...], role: str = "weight", part: str = ""
+    ) -> Ref:
         """Declare a given matrix."""
         name = self.keys + name
         if name not in self.inputs:
@@ -84,17 +93,23 @@ class Builder:
                 raise Finished
             if name not in self.shapes:
                 raise Missing(name)
-            self.inputs[name] = Ref(name, symbol, axes, self.shapes[name], role)
+            self.inputs[name] = Ref(name, symbol, axes, self.shapes[name], role, part)
         return self.inputs[name]
 
     def add(
-        self, name: str, symbol: str, op: Op, *inputs: Ref, axes: tuple[str, ...] | None = None
+        self,
+        name: str,
+        symbol: str,
+        op: Op,
+        *inputs: Ref,
+        axes: tuple[str, ...] | None = None,
+        part: str = "",
     ) -> Ref:
         """Write one equation; ``axes`` renames those that the operation gives."""
         if self.stopped:
             raise Finished
         natural, shape = op.result(inputs)
-        out = Ref(self.steps + name, symbol, axes or natural, shape, "computed")
+        out = Ref(self.steps + name, symbol, axes or natural, shape, "computed", part)
         self.equations.append(Equation(out, op, inputs))
         self.stopped = out.name == self.stop
         return out
@@ -107,22 +122,32 @@ class Builder:
 
     @contextmanager
     def section(
-        self, name: str, kind: str, *inputs: Ref, **settings: Any
-    ) -> Iterator[dict[str, Any]]:
+        self,
+        name: str,
+        kind: str,
+        *inputs: Ref,
+        settings: Any = None,
+        short: str = "",
+        gradient: ClosedForm | None = None,
+    ) -> Iterator[Open]:
         """Group what is written inside; its last equation is its result.
 
-        Yields the settings, to which what is learned inside may be added. One that ``stop`` ends
-        before its result is worked gives no name to what it has reached.
+        Yields the open section, whose settings may be replaced by what is learned inside. One that
+        ``stop`` ends before its result is worked gives no name to what it has reached.
         """
-        first, done = len(self.equations), False
+        first, done, opened = len(self.equations), False, Open(settings)
         try:
-            yield settings
+            yield opened
             done = True
         finally:
             last = len(self.equations)
             if last > first:
                 out, full = self.equations[-1].out, self.steps + name
-                self.sections.append(Section(full, kind, settings, inputs, out, first, last, done))
+                own = Section(
+                    full, kind, opened.settings, inputs, out, first, last, done,
+                    short=short, gradient=gradient,
+                )  # fmt: skip
+                self.sections.append(own)
                 if done:
                     self.alias(out, name, f"{name}.out")
 
@@ -130,7 +155,7 @@ class Builder:
         """Note a section whose result is given instead of worked."""
         here = len(self.equations)
         full = self.steps + name
-        self.sections.append(Section(full, kind, {"given": True}, inputs, ref, here, here))
+        self.sections.append(Section(full, kind, None, inputs, ref, here, here, given=True))
         self.alias(ref, name, f"{name}.out")
 
     @contextmanager
@@ -148,12 +173,12 @@ class Builder:
             last = len(self.equations)
             if steps and last > first:
                 name, out = steps.removesuffix("."), self.equations[-1].out
-                self.blocks.append(Section(name, "block", {}, (x,), out, first, last))
+                self.blocks.append(Section(name, "block", None, (x,), out, first, last))
                 if done:
                     self.alias(out, name, f"{name}.out")
 
     def program(self) -> Program:
-        """Close the book."""
+        """Give the program that has been written."""
         return Program(
             tuple(self.inputs.values()),
             tuple(self.equations),

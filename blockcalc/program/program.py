@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from blockcalc.errors import Fault, LookupFault
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean, listed
-from blockcalc.ops.op import Op, Ref
+from blockcalc.ops.op import Gradient, Op, Ref
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Section:
     ----------
     name, kind : str
         ``norm1`` is of kind ``layer_norm``.
-    settings : dict
-        The conventions in force in it, such as eps.
+    settings : object
+        The conventions in force in it, such as eps: a type of its own for each kind, or None.
     inputs : tuple of Ref
         What flows into it, weights aside.
     out : Ref
@@ -41,16 +41,33 @@ class Section:
         Its equations are ``equations[first:last]``.
     whole : bool
         Whether it was written to its end, and not ended by ``stop``.
+    given : bool
+        Whether its result is an input, so that it has no equations.
+    short : str
+        The function by which formulas that sum up the block write it: LN; empty if they do not.
+    gradient : callable or None
+        Its closed form, in place of the chain rule through its inside.
     """
 
     name: str
     kind: str
-    settings: Mapping[str, Any]
+    settings: Any
     inputs: tuple[Ref, ...]
     out: Ref
     first: int
     last: int
     whole: bool = True
+    given: bool = False
+    short: str = ""
+    gradient: ClosedForm | None = None
+
+
+Write = Callable[..., Ref]  # part, op, operands: writes one equation beside the gradient
+ClosedForm = Callable[[Write, Equation, Ref], Gradient]
+"""The gradient of what flows into a section, from its quotient and the gradient of that.
+
+It writes what it needs on the way with the first argument, and gives the lines of the gradient.
+"""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from blockcalc.files.source import Path
 from blockcalc.limits import MOST_NUMBERS
 from blockcalc.messages import say
-from blockcalc.nn.spec import EPS, AttentionSpec, BlockSpec, FfnSpec, NormSpec, RopeSpec
+from blockcalc.nn.orders import NORM_KEYS, SUBLAYERS
+from blockcalc.nn.spec import (
+    EPS,
+    AttentionSpec,
+    BlockSpec,
+    FfnSpec,
+    NormSpec,
+    RopeSpec,
+    SublayerSpec,
+    Work,
+)
 from blockcalc.reading.block_keys import GATED
 from blockcalc.reading.checker import Checker
 
@@ -55,7 +65,7 @@ def _written_blocks(c: Checker, top: Mapping[str, Any]) -> list[tuple[str, Mappi
     """List the blocks as they are written, each with what stands before its keys."""
     if "blocks" not in top:
         return [("", top)]
-    for key in ("attn", "ffn", "norm1", "norm2"):
+    for key in (*SUBLAYERS, *NORM_KEYS):
         if key in top:
             c.fault((key,), say("blocks.beside", key=key))
     return [(f"blocks.{i}.", own) for i, own in enumerate(top["blocks"] or [])]
@@ -90,15 +100,10 @@ def _block(
     rates: Mapping[str, float],
 ) -> BlockSpec:
     attn, ffn = own.get("attn") or {}, own.get("ffn")
-    return BlockSpec(
-        _attention(c, attn, keys, out_in, rates.get("attn.weights", 0.0)),
-        None if ffn is None else _ffn(ffn, out_in, rates.get("ffn.act", 0.0)),
-        _norm(own, norm, "norm1"),
-        _norm(own, norm, "norm2"),
-        keys,
-        keys,
-        {place: rates[place] for place in ("attn.out", "ffn.out") if rates.get(place)},
-    )
+    works: list[Work] = [_attention(c, attn, keys, out_in, rates.get("attn.weights", 0.0))]
+    works += [] if ffn is None else [_ffn(ffn, out_in, rates.get("ffn.act", 0.0))]
+    sublayers = tuple(SublayerSpec(work, rates.get(f"{work.name}.out", 0.0)) for work in works)
+    return BlockSpec(sublayers, tuple(_norm(own, norm, key) for key in NORM_KEYS), keys, keys)
 
 
 def _attention(

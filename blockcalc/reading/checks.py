@@ -63,15 +63,14 @@ def _blame_layout(c: Checker, found: Mapping[str, Any], before: int) -> None:
     check_shapes(silent, c.arrays, other, found["stop"])
     if not silent.faults:
         first = c.faults[before]
-        layout = "out_in" if other[0].attention.out_in else "in_out"
+        layout = "out_in" if other[0].out_in else "in_out"
         hint = say("shape.layout", layout=layout)
         c.faults[before:] = [replace(first, hint=hint)]
 
 
 def _turned(block: BlockSpec) -> BlockSpec:
     """Give a block with the other weight layout."""
-    attention = replace(block.attention, out_in=not block.attention.out_in)
-    return replace(block, attention=attention)
+    return block.with_work(lambda work: replace(work, out_in=not work.out_in))
 
 
 def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
@@ -117,12 +116,13 @@ def _check_answers(c: Checker, spec: Spec, program: Program) -> None:
 def _check_unused(c: Checker, spec: Spec, program: Program) -> None:
     """Note what is given and takes no part, so that nothing is left out in silence.
 
-    A second norm may stand where there is no FFN; the head says so.
+    The norms of a sublayer that is not there may stand; the head says so.
     """
     used = {ref.name for ref in program.inputs}
-    spare = tuple(f"{block.keys}norm2." for block in spec.blocks if block.ffn is None)
+    spare = tuple(f"{name}." for name in spec.spare_norms)
     for key in spec.arrays:
-        kept = (spec.evaluation and key.endswith("_keep")) or key.startswith((*spare, "loss."))
+        unused = spec.evaluation and c.paths.get(key, ())[:2] == ("dropout", "keep")
+        kept = unused or key.startswith((*spare, "loss."))
         if key not in used and not kept:
             c.fault(key, say("key.unused", key=key))
 

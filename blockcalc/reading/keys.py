@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from blockcalc.files.source import Path
 from blockcalc.messages import say
 from blockcalc.nn.norms import NORMS
+from blockcalc.nn.orders import NORM_KEYS, ORDERS, SUBLAYERS
 from blockcalc.program.rounding import Rounding
 from blockcalc.reading.block_keys import _attention, _ffn, _norm_part, eps
 from blockcalc.reading.checker import Checker, is_text, kind_of, quoted
@@ -46,7 +47,7 @@ def schema() -> dict[str, Any]:
     >>> sorted(schema()["properties"])[:3]
     ['attn', 'blocks', 'dropout']
     """
-    alone = {"anyOf": [{"required": [key]} for key in ("attn", "ffn", "norm1", "norm2")]}
+    alone = {"anyOf": [{"required": [key]} for key in (*SUBLAYERS, *NORM_KEYS)]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": say("schema.title"),
@@ -62,22 +63,22 @@ def schema() -> dict[str, Any]:
 
 MOST_BLOCKS = 1000
 RATE: Schema = either({"type": "number", "minimum": 0, "exclusiveMaximum": 1}, FRACTION)
-ORDERS = ("post", "pre")
 KINDS = tuple(NORMS)
 VARIANCES = ("population", "sample")
 EPS_PLACES = ("inside", "outside")
 LAYOUTS = ("in_out", "out_in")
 
 
-@kind(lambda: either({"enum": list(ORDERS)}, section(_NORM, "norm.")))
+@kind(lambda: either({"enum": [*ORDERS]}, section(_NORM, "norm.")))
 def _norm(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     if isinstance(value, dict):
         found = c.mapping(value, path, _NORM)
-        if found.get("kind") == "rms" and found.get("variance") == "sample":
+        kind = found.get("kind")
+        if kind and not NORMS[kind].variance and found.get("variance") == "sample":
             c.fault((*path, "variance"), say("norm.rms_variance"))
         return found
     hint = say("hint.norm_kind") if value in KINDS else None
-    return {"order": c.words(value, path, ORDERS, "norm", hint)}
+    return {"order": c.words(value, path, tuple(ORDERS), "norm", hint)}
 
 
 @kind(RATE)
@@ -244,8 +245,7 @@ TOP: dict[str, Kind] = {
     "x": tokens_by_features,
     "weight_layout": word(*LAYOUTS),
     "norm": _norm,
-    "norm1": _norm_part,
-    "norm2": _norm_part,
+    **dict.fromkeys(NORM_KEYS, _norm_part),
     "final_norm": _norm_part,
     "attn": _attention,
     "ffn": _ffn,
@@ -256,7 +256,7 @@ TOP: dict[str, Kind] = {
     "expect": _expect,
     "loss": _loss,
 }
-_BLOCK |= {key: TOP[key] for key in ("attn", "ffn", "norm1", "norm2")} | {"repeat": count}
+_BLOCK |= {key: TOP[key] for key in (*SUBLAYERS, *NORM_KEYS)} | {"repeat": count}
 _DROPOUT: dict[str, Kind] = {
     "p": _rates,
     "at": _places,

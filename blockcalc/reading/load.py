@@ -14,7 +14,7 @@ from blockcalc.files.decode import decode, read_text
 from blockcalc.files.source import Source
 from blockcalc.limits import MAX_BYTES, MAX_DEPTH
 from blockcalc.messages import say
-from blockcalc.nn.spec import Spec
+from blockcalc.nn.spec import AttentionSpec, BlockSpec, Spec
 from blockcalc.reading.assemble import parts
 from blockcalc.reading.checker import Checker, kind_of
 from blockcalc.reading.checks import _blame_layout, _check_steps, _judged, _resolved
@@ -64,6 +64,11 @@ def load(
         for one in _every(text.data, key):
             _set(text, one, value)
     return check(Checker(text, shapes_only), orders)
+
+
+def _one_head(block: BlockSpec) -> bool:
+    works = (s.work for s in block.sublayers)
+    return all(work.n_heads == 1 for work in works if isinstance(work, AttentionSpec))
 
 
 def read_file(name: str) -> Source:
@@ -119,7 +124,7 @@ def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
             array = c.arrays.get(key)
             if array is not None and array.ndim == 4 and array.shape[1] == 1:
                 c.arrays[key] = array[:, 0]
-            elif array is not None and array.ndim == 3 and block.attention.n_heads == 1:
+            elif array is not None and array.ndim == 3 and _one_head(block):
                 c.arrays[key] = array[0]
     c.give_up()
     spec = _resolved(

@@ -104,7 +104,7 @@ def check_shapes(
     for block in first_runs.values():
         inside = (stop or "").startswith(block.steps)
         own = block.keys + (stop or "")[len(block.steps) :] if inside else ""
-        chain = Chain(faults, arrays, block.attention.out_in, own)
+        chain = Chain(faults, arrays, block.out_in, own)
         _block(chain, block, block.keys)
     _norm(chain, "final_norm", chain.size("x", -1, "d_model"))
 
@@ -119,12 +119,14 @@ def _block(chain: Chain, block: BlockSpec, keys: str) -> None:
     if d_model and alone and first is not None and d_model.n != first.shape[into] == tokens:
         chain.fits(f"{keys}attn.w_q", into, d_model, say("shape.x_transposed"))
         return
-    _attention(chain, block.attention, keys, d_model)
-    _masks(chain, block.attention, keys)
-    if block.ffn is not None:
-        _ffn(chain, block.ffn, keys, d_model)
-    for norm in ("norm1", "norm2"):
-        _norm(chain, keys + norm, d_model)
+    for work in (s.work for s in block.sublayers):
+        if isinstance(work, AttentionSpec):
+            _attention(chain, work, keys, d_model)
+            _masks(chain, work, keys)
+        else:
+            _ffn(chain, work, keys, d_model)
+    for norm in block.norms:
+        _norm(chain, keys + norm.name, d_model)
 
 
 def _norm(chain: Chain, name: str, d_model: Size | None) -> None:
@@ -191,16 +193,17 @@ def _fused(chain: Chain, spec: AttentionSpec, attention: str) -> None:
         chain.faults.fault(name, text)
 
 
-def _same(chain: Chain, name: str, wanted: tuple[int, ...], *others: tuple[int, ...]) -> None:
-    """Require one of some shapes."""
+def _kept(chain: Chain, place: str, *shapes: tuple[int, ...]) -> None:
+    """Require one of some shapes of the pattern that dropout keeps at a place."""
+    _same(chain, f"{place}_keep", *shapes, key=f"dropout.keep.{place}")
+
+
+def _same(chain: Chain, name: str, *shapes: tuple[int, ...], key: str = "") -> None:
+    """Require one of some shapes; ``key`` is how the file names the matrix."""
     array = chain.arrays.get(name)
-    shapes = (wanted, *others)
     if array is not None and array.shape not in shapes:
         words = ["×".join(map(str, shape)) for shape in shapes]
-        shown = name
-        if name.endswith("_keep"):
-            shown = f"dropout.keep.{name.removesuffix('_keep')}"
-        text = say("mask.shape", name=shown, has="×".join(map(str, array.shape)),
+        text = say("mask.shape", name=key or name, has="×".join(map(str, array.shape)),
                    wanted=", ".join(words))  # fmt: skip
         chain.faults.fault(name, text)
 
@@ -216,8 +219,8 @@ def _masks(chain: Chain, spec: AttentionSpec, keys: str) -> None:
         shapes += [(batch[0], 1, t, t)]
     for kind in ("keep", "add"):
         _same(chain, f"{name}.mask.{kind}", *shapes)
-    _same(chain, f"{name}.weights_keep", (*batch, *([h] if h > 1 else []), t, t))
-    _same(chain, f"{name}.out_keep", chain.arrays["x"].shape)
+    _kept(chain, f"{name}.weights", (*batch, *([h] if h > 1 else []), t, t))
+    _kept(chain, f"{name}.out", chain.arrays["x"].shape)
 
 
 def _ffn(chain: Chain, spec: FfnSpec, keys: str, d_model: Size | None) -> None:
@@ -234,5 +237,5 @@ def _ffn(chain: Chain, spec: FfnSpec, keys: str, d_model: Size | None) -> None:
     chain.fits(f"{name}.{last}", into, d_ff)
     _gives(chain, name, last.removeprefix("w_"), d_model)
     if d_ff is not None:
-        _same(chain, f"{name}.act_keep", (*chain.arrays["x"].shape[:-1], d_ff.n))
-    _same(chain, f"{name}.out_keep", chain.arrays["x"].shape)
+        _kept(chain, f"{name}.act", (*chain.arrays["x"].shape[:-1], d_ff.n))
+    _kept(chain, f"{name}.out", chain.arrays["x"].shape)

@@ -15,6 +15,7 @@ from blockcalc.explain.steps import explain
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Latex, Text
 from blockcalc.ops.op import Array, Ref
+from blockcalc.program.program import Section
 from blockcalc.program.rounding import plain_floats
 from blockcalc.program.trace import Trace
 
@@ -42,6 +43,14 @@ def _entry(ref: Ref, value: Array) -> dict[str, Any]:
         "dtype": value.dtype.name,
         "value": _numbers(value),
     }
+
+
+def _facts(section: Section) -> dict[str, Any]:
+    """Give the conventions of a section; one that is given has no others."""
+    if section.given:
+        return {"given": True}
+    facts: dict[str, Any] = section.settings.facts()
+    return facts
 
 
 def json_bytes(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -> bytes:
@@ -77,7 +86,7 @@ def json_bytes(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -
         "order": spec.order,
         "rounding": {rounding.kind: rounding.digits} if rounding else None,
         "sections": [
-            {"name": s.name, "kind": s.kind, "out": s.out.name, **s.settings} for s in sections
+            {"name": s.name, "kind": s.kind, "out": s.out.name, **_facts(s)} for s in sections
         ],
         "inputs": {r.name: _entry(r, trace.arrays[r.name]) for r in trace.program.inputs},
         "steps": steps,

@@ -1,0 +1,99 @@
+"""What a section tells of its conventions: one small type a kind of section."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from blockcalc.nn.spec import RopeSpec
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The conventions in force in a section."""
+
+    def facts(self) -> dict[str, Any]:
+        """Give them in the words of the JSON export."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class AttentionSettings(Settings):
+    """The conventions of an attention.
+
+    ``fused`` is the layout of a fused projection, or None; ``scale`` a factor, ``"none"``, or None for
+    1/√d_head; ``d_head`` is None where ``stop`` ends before the heads are known. ``causal``, ``masked`` and
+    ``added`` tell which masks the scores have; they are None where ``stop`` ends before the scores.
+    """
+
+    out_in: bool
+    fused: str | None
+    scale: float | str | None
+    softmax: str
+    n_heads: int
+    n_kv_heads: int
+    rope: RopeSpec | None
+    d_head: int | None = None
+    causal: bool | None = None
+    masked: bool | None = None
+    added: bool | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Give them in the words of the JSON export, as far as they are known."""
+        found: dict[str, Any] = {
+            "out_in": self.out_in, "fused": self.fused, "default_scale": self.scale is None,
+            "softmax": self.softmax, "n_heads": self.n_heads, "n_kv_heads": self.n_kv_heads,
+        }  # fmt: skip
+        if self.rope:
+            found |= {"rope_dims": self.rope.dims, "rope_half": self.rope.half,
+                      "rope_start": self.rope.start, "rope_theta": self.rope.theta}  # fmt: skip
+        if self.d_head:
+            scale = self.d_head**-0.5 if self.scale is None else self.scale
+            found |= {"d_head": self.d_head, "scale": scale}
+        if self.causal is not None:
+            found |= {"causal": self.causal, "masked": self.masked, "added": self.added}
+        return found
+
+
+@dataclass(frozen=True)
+class SoftmaxSettings(Settings):
+    """``form`` is ``plain``, or ``shifted`` by the maximum of each row."""
+
+    form: str
+
+
+@dataclass(frozen=True)
+class NormSettings(Settings):
+    """The conventions of a norm.
+
+    ``kind`` is a key of ``NORMS``, ``width`` the length of a row; ``sample`` divides by n - 1 (None for a norm
+    without a variance), ``outside`` adds eps after the root, ``unit_offset`` multiplies by 1 + gamma.
+    """
+
+    kind: str
+    eps: float
+    width: int
+    sample: bool | None
+    outside: bool
+    unit_offset: bool
+
+    def facts(self) -> dict[str, Any]:
+        """Give them in the words of the JSON export; the kind is that of the section."""
+        found = asdict(self)
+        return {k: v for k, v in found.items() if k != "kind" and v is not None}
+
+
+@dataclass(frozen=True)
+class FfnSettings(Settings):
+    """The activation of an FFN, a key of ``ACTIVATIONS``, and whether it gates."""
+
+    activation: str
+    gated: bool
+
+
+@dataclass(frozen=True)
+class DropoutSettings(Settings):
+    """The probability that a number is dropped; ``seed`` is None where the pattern is given."""
+
+    p: float
+    seed: int | None
