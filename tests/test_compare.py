@@ -12,12 +12,12 @@ import pytest
 
 import blockcalc
 from blockcalc.cli.samples import files, folder
-from blockcalc.explain.align import align, common
 from blockcalc.explain.comparison import compare
 from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import Head, Overview, PairPiece, Remark
 from blockcalc.nn.block import build
 from blockcalc.nn.spec import Spec
+from blockcalc.program.align import align, common
 from tests.helpers import cli, matrix, text
 from tests.test_stacks import block, stack
 

@@ -15,8 +15,8 @@ import blockcalc
 from blockcalc.errors import InputError, UsageError
 from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import Heading, Line, Listing, Remark, StepPiece
-from blockcalc.explain.steps import explain
 from blockcalc.grad.differences import differences
+from blockcalc.grad.explain import explain_gradient
 from blockcalc.grad.loss import loss_after
 from blockcalc.grad.run import gradient_of, parameters, work_gradients
 from blockcalc.grad.stacks import depths
@@ -379,7 +379,7 @@ def test_a_repeated_block_sums_over_its_runs() -> None:
 def test_what_both_passes_hold_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = load(THREE)
     blockcalc.run(spec)
-    monkeypatch.setattr("blockcalc.nn.block.MOST_NUMBERS", 150)
+    monkeypatch.setattr("blockcalc.nn.run.MOST_NUMBERS", 150)
     blockcalc.run(spec)
     with pytest.raises(InputError, match="the steps would hold"):
         work_gradients(spec)
@@ -485,7 +485,7 @@ def test_a_published_training_step() -> None:
 
 
 def _steps(spec: Any, trace: Trace, **depth: Any) -> list[StepPiece]:
-    return [p for p in explain(spec, trace, Depth(**depth)) if isinstance(p, StepPiece)]
+    return [p for p in explain_gradient(spec, trace, Depth(**depth)) if isinstance(p, StepPiece)]
 
 
 def _lines(spec: Any, trace: Trace, **depth: Any) -> list[Line]:
@@ -516,7 +516,9 @@ def test_every_printed_line_of_any_block_is_true(data: dict[str, Any]) -> None:
 
 def test_the_order_of_what_is_said() -> None:
     spec = load(THREE)
-    titles = [p.title for p in explain(spec, work_gradients(spec)) if isinstance(p, Heading)]
+    titles = [
+        p.title for p in explain_gradient(spec, work_gradients(spec)) if isinstance(p, Heading)
+    ]
     assert titles == [
         "What is given", "Forward in brief", "The loss", "Backward from the loss", "Backward through a LayerNorm",
         "Backward through the FFN", "What comes together", "Backward through a LayerNorm", "Backward through the attention",
@@ -531,7 +533,7 @@ def test_the_order_of_what_is_said() -> None:
 
 
 def _table(spec: Any, trace: Trace) -> dict[str, tuple[Any, ...]]:
-    last = [p for p in explain(spec, trace) if isinstance(p, Listing)][-1]
+    last = [p for p in explain_gradient(spec, trace) if isinstance(p, Listing)][-1]
     return {str(row[0]): row for row in last.rows}
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import blockcalc
 from blockcalc.explain.comparison import compare
+from blockcalc.explain.data import run_document
 from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import Given, Head, PairPiece, Remark, StepPiece
 from blockcalc.explain.steps import explain
@@ -179,7 +180,7 @@ def test_padding_of_a_batch_is_not_headed_by_the_first_sentence() -> None:
 
 def test_the_latex_of_captions_begins_a_line() -> None:
     spec = blockcalc.load({"x": [X, X], "attn": A})
-    made = choose_format({"latex": True}, None).export(spec, blockcalc.run(spec), Depth(), True)
+    made = choose_format({"latex": True}, None).write(run_document(spec, blockcalc.run(spec)), True)
     assert b"{\\small batch 1" in made
     assert made.count(b"{\\small batch 1") == made.count(b"\\par{\\small batch 1")
 

@@ -9,6 +9,7 @@ import pytest
 
 import blockcalc
 from blockcalc.errors import LookupFault
+from blockcalc.explain.data import run_document
 from blockcalc.explain.depth import Depth, chosen_steps
 from blockcalc.explain.document import Head, Heading, Remark, StepPiece
 from blockcalc.explain.steps import explain
@@ -263,7 +264,7 @@ def test_float32_and_every_export_hold_dropout() -> None:
         "float32"
     }
     for name in ("latex", "json", "npz"):
-        assert choose_format({name: True}, None).export(spec, blockcalc.run(spec), Depth(), False)
+        assert choose_format({name: True}, None).write(run_document(spec, blockcalc.run(spec)))
 
 
 def test_given_attention_has_no_weights_to_drop() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +26,7 @@ from blockcalc.messages import say
 
 if TYPE_CHECKING:
     from blockcalc.cost.plan import Plan
-    from blockcalc.explain.document import Piece
+    from blockcalc.explain.document import Document
 
 
 DModelOpt = Annotated[int | None, typer.Option("--d-model", min=1, help=say("help.d_model"))]
@@ -88,11 +88,12 @@ def shapes(
     wanted = {"d_model": d_model, "d_ff": d_ff, "heads": heads, "kv_heads": kv_heads, "d_head": d_head,
               "tokens": tokens, "batch": batch, "gated": gated, "norm_kind": norm_kind, "bias": bias}  # fmt: skip
     plan = _plan(file, preset, norm, sets, wanted)
+    from blockcalc.cost.data import shapes_data
     from blockcalc.cost.shapes import shape_pieces
-    from blockcalc.views.cost_json import shapes_json
+    from blockcalc.explain.document import Document
 
-    chosen = _format(latex, json, output)
-    _give(shape_pieces(plan), lambda: shapes_json(plan), chosen, output, force, color, no_color)
+    document = Document(lambda: shape_pieces(plan), lambda: shapes_data(plan))
+    _give(document, {"latex": latex, "json": json}, output, force, color, no_color)
 
 
 def cost(
@@ -141,12 +142,12 @@ def cost(
               "tokens": tokens, "batch": batch, "layers": layers, "gated": gated, "norm_kind": norm_kind,
               "bias": bias}  # fmt: skip
     plan = with_lora(_plan(file, preset, norm, sets, wanted), dtype, lora, lora_on)
+    from blockcalc.cost.data import cost_data
     from blockcalc.cost.explain import cost_pieces
-    from blockcalc.views.cost_json import cost_json
+    from blockcalc.explain.document import Document
 
-    chosen = _format(latex, json, output)
-    pieces = cost_pieces(plan, axis)
-    _give(pieces, lambda: cost_json(plan, axis), chosen, output, force, color, no_color)
+    document = Document(lambda: cost_pieces(plan, axis), lambda: cost_data(plan, axis))
+    _give(document, {"latex": latex, "json": json}, output, force, color, no_color)
 
 
 def _plan(
@@ -197,40 +198,22 @@ def _preset(preset: str, sets: list[str] | None, sizes: dict[str, Any]) -> Plan:
     return PRESETS[preset].plan(**sizes)
 
 
-def _format(latex: bool, json: bool, output: str | None) -> str:
-    """Tell in which format to write: that which is asked for, or that of the file's name."""
-    if latex and json:
-        raise UsageError(Fault(say("cli.formats_two", names="--latex and --json")))
-    if latex or json:
-        return "latex" if latex else "json"
-    endings = {".tex": "latex", ".json": "json"}
-    name = (output or "").lower()
-    found = next((kind for ending, kind in endings.items() if name.endswith(ending)), "")
-    if output and not found:
-        raise UsageError(Fault(say("cli.formats_none", names="--latex, --json")))
-    return found
-
-
 def _give(
-    pieces: Iterable[Piece],
-    as_json: Callable[[], bytes],
-    chosen: str,
+    document: Document,
+    asked: Mapping[str, bool],
     output: str | None,
     force: bool,
     color: Color,
     no_color: bool,
 ) -> None:
-    """Show pieces in the terminal, or write them."""
-    if not chosen:
+    """Show a document in the terminal, or write it."""
+    if not output and not any(asked.values()):
         from blockcalc.views.screen import make_console
         from blockcalc.views.terminal import Terminal
 
-        Terminal(make_console("never" if no_color else color.value)).print(pieces)
+        Terminal(make_console("never" if no_color else color.value)).print(document.pieces())
         return
-    if chosen == "json":
-        content = as_json()
-    else:
-        from blockcalc.views.latex import document
+    from blockcalc.views import choose_format
 
-        content = document(pieces)
-    send(content, output, force)
+    chosen = choose_format(asked, output, ("pieces", "data"))
+    send(chosen.write(document), output, force)

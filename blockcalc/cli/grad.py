@@ -103,11 +103,11 @@ def grad(
     if numeric and spec.rounding:
         raise UsageError(Fault(say("numeric.round")))
     trace = work_gradients(spec, kind, chain, rate)
-    from blockcalc.explain.steps import explain
     from blockcalc.grad.differences import AGREES, differences
+    from blockcalc.grad.explain import explain_gradient
 
     found_numeric = differences(spec, kind, trace) if numeric else []
-    pieces = explain(spec, trace, depth_of(detail, digits, no_prose, whole, steps))
+    pieces = explain_gradient(spec, trace, depth_of(detail, digits, no_prose, whole, steps))
     if file is None:
         screen.write((say("cli.embedded"), "quiet"))
     screen.print(pieces)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from blockcalc.cli.options import Detail, Order
 from blockcalc.errors import Fault, UsageError
@@ -14,11 +14,6 @@ from blockcalc.messages import say
 if TYPE_CHECKING:
     from blockcalc.explain.depth import Depth
     from blockcalc.nn.spec import Spec
-
-
-from typing import Any
-
-from blockcalc.nn.spec import Spec
 
 
 def read_spec(

@@ -105,8 +105,6 @@ def send(content: bytes, output: str | None, force: bool) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
-    from blockcalc.cli.output import write_file
-
     write_file(str(output), content, force)
     wrote(output)
 

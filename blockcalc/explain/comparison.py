@@ -8,7 +8,6 @@ from itertools import zip_longest
 import numpy as np
 
 from blockcalc.errors import Fault, UsageError
-from blockcalc.explain.align import Pair, align
 from blockcalc.explain.depth import Depth, chosen_steps, labels_of
 from blockcalc.explain.document import (
     Head,
@@ -28,6 +27,7 @@ from blockcalc.nn.spec import Spec
 from blockcalc.notation.digits import column_places, figure
 from blockcalc.ops.expr import Figure, Name
 from blockcalc.ops.op import Array, Ref
+from blockcalc.program.align import Pair, align
 from blockcalc.program.program import Equation
 from blockcalc.program.trace import Trace
 

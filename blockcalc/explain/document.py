@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from blockcalc.messages import say
 from blockcalc.ops.expr import Expr, Figure
+from blockcalc.ops.op import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +204,22 @@ def listing(
     """Make a list of columns by their keys."""
     heads = tuple(Column(say(f"column.{key}"), KINDS.get(key, "number")) for key in columns)
     return Listing(heads, tuple(rows), tuple(totals))
+
+
+@dataclass(frozen=True)
+class Document:
+    """What is said, in the three forms that formats write; each is made when it is asked for.
+
+    Attributes
+    ----------
+    pieces : callable
+        The pieces, in the order of reading.
+    data : callable or None
+        Nested plain data at full precision: what JSON holds.
+    arrays : callable or None
+        Every matrix by name: what npz holds.
+    """
+
+    pieces: Callable[[], Iterable[Piece]]
+    data: Callable[[], dict[str, Any]] | None = None
+    arrays: Callable[[], Mapping[str, Array]] | None = None

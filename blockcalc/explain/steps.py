@@ -25,6 +25,7 @@ from blockcalc.explain.head import dropouts, head, rounding
 from blockcalc.explain.round_off import is_certain
 from blockcalc.explain.summary import composed_formulas
 from blockcalc.messages import known, say
+from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.elementwise import Elementwise, Quotient
@@ -38,7 +39,7 @@ ROWS = ((), ("token",), ("query",), ("head",), ("kv_head",), ("batch",), ("one",
 
 
 def explain(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Piece]:
-    """Say everything about a run, piece by piece.
+    """Say everything about a run forward, piece by piece.
 
     Parameters
     ----------
@@ -55,11 +56,7 @@ def explain(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Pi
     UsageError
         A pattern of ``depth`` fits no step.
     """
-    if trace.program.forward is None:
-        return Explainer(spec, trace, depth or Depth()).pieces()
-    from blockcalc.grad.explain import GradientExplainer  # most runs go forward only
-
-    return GradientExplainer(spec, trace, depth or Depth()).pieces()
+    return Explainer(spec, trace, depth or Depth()).pieces()
 
 
 class Explainer:
@@ -153,7 +150,7 @@ class Explainer:
             last = self.matrix(self.program.equations[-1].out)
             title = say(f"remark.result{'.stop' if self.spec.stop else stack}", name=last.ref.name)
             yield Result(title, last.operand, tuple(last.grids(self.labels)))
-            if self.spec.order == "pre" and not self.spec.stop and not self.spec.final_norm:
+            if not (ORDERS[self.spec.order].normalized or self.spec.stop or self.spec.final_norm):
                 yield Remark(say("remark.no_final_norm"))
 
     def walk(self, first: int, last: int) -> Iterator[Piece]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import Column, Entry, Heading, Listing, Piece
 from blockcalc.explain.head import collapses, head
 from blockcalc.explain.steps import Explainer
@@ -16,15 +17,27 @@ from blockcalc.grad.tables import written
 from blockcalc.messages import say
 from blockcalc.messages.words import dims
 from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.nn.spec import Spec
 from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.expr import Call, Name, walk
 from blockcalc.ops.op import Array, Ref
 from blockcalc.program.loss import Loss
 from blockcalc.program.program import Equation, Section
-from blockcalc.program.trace import Step
+from blockcalc.program.trace import Step, Trace
 
 NOTHING = 1e-13  # of the largest gradient: what is smaller is round-off
 INNER = ("product", "row_sum", "row_mean", "product_mean", "each", "along", "slope")
+
+
+def explain_gradient(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Piece]:
+    """Say everything about a run forward and backward, piece by piece.
+
+    Raises
+    ------
+    UsageError
+        A pattern of ``depth`` fits no step.
+    """
+    return GradientExplainer(spec, trace, depth or Depth()).pieces()
 
 
 class GradientExplainer(Explainer):

@@ -8,7 +8,6 @@ from functools import singledispatchmethod
 
 from rich.cells import cell_len
 
-from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import (
     Bar,
     Closing,
@@ -25,12 +24,9 @@ from blockcalc.explain.document import (
     Result,
     StepPiece,
 )
-from blockcalc.explain.steps import explain
 from blockcalc.messages import say
-from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Latex, Text
 from blockcalc.ops.expr import Expr
-from blockcalc.program.trace import Trace
 from blockcalc.views.latex_text import LONG_WORD, _character, _east_asian, escape
 from blockcalc.views.layout import column_blocks, gap_sentences, shape_text
 
@@ -65,13 +61,8 @@ _LISTS = "\n" + r"\usepackage{longtable}"
 _XELATEX = r"\documentclass[UTF8,fontset=fandol,zihao=-4]{ctexart}"
 
 
-def latex(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -> bytes:
-    """Write a run as LaTeX; a fragment is what stands inside the document."""
-    return document(explain(spec, trace, depth), fragment)
-
-
-def document(pieces: Iterable[Piece], fragment: bool = False) -> bytes:
-    """Write pieces as LaTeX."""
+def latex(pieces: Iterable[Piece], fragment: bool = False) -> bytes:
+    """Write pieces as LaTeX; a fragment is what stands inside the document."""
     body = "\n".join(_Writer().body(pieces))
     chinese = any(_east_asian(c) for c in body)
     lists = r"\begin{longtable}" in body

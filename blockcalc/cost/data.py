@@ -1,8 +1,7 @@
-"""Shapes and costs as JSON: every count as a whole number, for programs."""
+"""Shapes and costs as plain data: every count as a whole number."""
 
 from __future__ import annotations
 
-import json
 from math import prod
 from typing import Any
 
@@ -20,8 +19,8 @@ def _form(form: Form | None) -> str | None:
     return TEXT.render(written(form)) if form else None
 
 
-def shapes_json(plan: Plan) -> bytes:
-    """Write the walk through the shapes as JSON: ``matrices``, each with axes, letters, shape and rule."""
+def shapes_data(plan: Plan) -> dict[str, Any]:
+    """Give the walk through the shapes: ``matrices``, each with axes, letters, shape and rule."""
     cost = Cost(plan, fitting(plan))
     program = cost.program
     given = {ref.name: (ref, "given") for ref in program.inputs}
@@ -35,7 +34,7 @@ def shapes_json(plan: Plan) -> bytes:
         }
         for name, (ref, rule) in {**given, **made}.items()
     }
-    return _dumped({"format": "blockcalc shapes", **_head(cost), "matrices": matrices})
+    return {"format": "blockcalc shapes", **_head(cost), "matrices": matrices}
 
 
 def _head(cost: Cost) -> dict[str, Any]:
@@ -50,8 +49,8 @@ def _head(cost: Cost) -> dict[str, Any]:
     }
 
 
-def cost_json(plan: Plan, double: str | None = None) -> bytes:
-    """Write what a plan costs as JSON.
+def cost_data(plan: Plan, double: str | None = None) -> dict[str, Any]:
+    """Give what a plan costs.
 
     Keys: ``format``, ``version``, ``title``, ``source``, ``order``, ``layers``, ``letters``, ``dtype``, ``parameters``
     (``by_name``, ``outside``, ``block``, ``model``), ``operations`` (``steps``, ``groups``, ``products``, ``attention_overtakes_ffn`` at so many tokens, ``block``), ``bytes``
@@ -80,36 +79,30 @@ def cost_json(plan: Plan, double: str | None = None) -> bytes:
     larger = {}
     if double:
         larger = {"axis": double, **dict(grown([cost, *doubled(cost, double)]))}
-    return _dumped(
-        {
-            "format": "blockcalc cost",
-            **_head(cost),
-            "dtype": plan.dtype,
-            "parameters": {
-                "by_name": by_name,
-                "outside": outside,
-                "block": cost.parameters_of(),
-                "model": cost.parameters_of_all,
-            },
-            "operations": {
-                "steps": steps,
-                "groups": {group: cost.flops_of(group) for group in GROUPS},
-                "products": cost.flops_of(products=True),
-                "attention_overtakes_ffn": overtaken(cost),
-                "block": cost.flops_of(),
-            },
-            "bytes": {
-                "steps": {s.eq.out.name: s.written for s in cost.steps},
-                "kept": {k.ref.name: k.bytes for k in cost.kept},
-                "scores": cost.score_bytes,
-                "cache": cost.cache_bytes,
-                "training": cost.training,
-            },
-            "lora": adapters,
-            "growth": larger,
-        }
-    )
-
-
-def _dumped(data: dict[str, Any]) -> bytes:
-    return (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode()
+    return {
+        "format": "blockcalc cost",
+        **_head(cost),
+        "dtype": plan.dtype,
+        "parameters": {
+            "by_name": by_name,
+            "outside": outside,
+            "block": cost.parameters_of(),
+            "model": cost.parameters_of_all,
+        },
+        "operations": {
+            "steps": steps,
+            "groups": {group: cost.flops_of(group) for group in GROUPS},
+            "products": cost.flops_of(products=True),
+            "attention_overtakes_ffn": overtaken(cost),
+            "block": cost.flops_of(),
+        },
+        "bytes": {
+            "steps": {s.eq.out.name: s.written for s in cost.steps},
+            "kept": {k.ref.name: k.bytes for k in cost.kept},
+            "scores": cost.score_bytes,
+            "cache": cost.cache_bytes,
+            "training": cost.training,
+        },
+        "lora": adapters,
+        "growth": larger,
+    }

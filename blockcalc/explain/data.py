@@ -1,16 +1,16 @@
-"""JSON and npz: every step by name at full precision, for programs and tests."""
+"""A run as plain data and as arrays: every step by name at full precision."""
 
 from __future__ import annotations
 
-import io
-import json
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from blockcalc.explain.depth import Depth
-from blockcalc.explain.document import StepPiece
+from blockcalc.explain.depth import Depth, chosen_steps
+from blockcalc.explain.document import Document, Piece, StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Latex, Text
@@ -20,6 +20,7 @@ from blockcalc.program.rounding import plain_floats
 from blockcalc.program.trace import Trace
 
 VERSION = 1
+Explained = Callable[[Spec, Trace, Depth], Iterator[Piece]]
 
 
 def _numbers(value: Array) -> Any:
@@ -53,8 +54,30 @@ def _facts(section: Section) -> dict[str, Any]:
     return facts
 
 
-def json_bytes(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -> bytes:
-    """Write a run as JSON.
+def run_document(
+    spec: Spec, trace: Trace, depth: Depth | None = None, explained: Explained = explain
+) -> Document:
+    """Make the document of a run.
+
+    Parameters
+    ----------
+    spec : Spec
+    trace : Trace
+    depth : Depth, optional
+    explained : callable
+        What gives its pieces: ``explain``, or for a backward pass ``explain_gradient``.
+    """
+    own = depth or Depth()
+    shallow = replace(own, detail="tables", prose=False, whole=False)
+    return Document(
+        lambda: explained(spec, trace, own),
+        lambda: run_data(spec, trace, explained(spec, trace, shallow)),
+        lambda: run_arrays(trace, own.patterns),
+    )
+
+
+def run_data(spec: Spec, trace: Trace, pieces: Iterable[Piece]) -> dict[str, Any]:
+    """Give a run as plain data.
 
     Keys: ``format``, ``version``, ``title``, ``tokens``, ``order``, ``rounding``, ``sections`` (with
     the conventions in force, eps among them), ``inputs``, ``steps`` and ``aliases``. A step has
@@ -62,9 +85,8 @@ def json_bytes(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -
     """
     text, latex = Text(), Latex()
     steps: dict[str, Any] = {}
-    shallow = Depth("tables", depth.digits, False, False, depth.patterns)
     by_name = {eq.out.name: eq for eq in trace.program.equations}
-    for piece in explain(spec, trace, shallow):
+    for piece in pieces:
         if isinstance(piece, StepPiece):
             eq = by_name[piece.name]
             steps[piece.name] = {
@@ -78,7 +100,7 @@ def json_bytes(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -
             }
     rounding = trace.rounding
     sections = sorted(trace.program.sections, key=lambda s: (s.first, -s.last))
-    data = {
+    return {
         "format": "blockcalc",
         "version": VERSION,
         "title": spec.title,
@@ -92,22 +114,15 @@ def json_bytes(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -
         "steps": steps,
         "aliases": dict(trace.program.aliases),
     }
-    return (json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
 
 
-def npz_bytes(spec: Spec, trace: Trace, depth: Depth, fragment: bool = False) -> bytes:
-    """Write the given matrices and every step as NumPy arrays; loads without pickle.
+def run_arrays(trace: Trace, patterns: Sequence[str] = ()) -> dict[str, Array]:
+    """Give the inputs and every step by name, or those that patterns choose.
 
     ``aliases`` is an array of pairs: a name, and the recorded name it means.
     """
-    from blockcalc.explain.depth import chosen_steps
-
-    chosen = set(trace.arrays)
-    if depth.patterns:
-        chosen = chosen_steps(trace.program, depth.patterns)
+    chosen = chosen_steps(trace.program, patterns) if patterns else set(trace.arrays)
     arrays = {name: value for name, value in trace.arrays.items() if name in chosen}
     pairs = list(trace.program.aliases.items())
     arrays["aliases"] = np.array(pairs, dtype=np.str_).reshape(len(pairs), 2)
-    target = io.BytesIO()
-    np.savez(target, **arrays)  # type: ignore[arg-type]
-    return target.getvalue()
+    return arrays

@@ -1,0 +1,134 @@
+"""The commands about files: ``samples``, ``import``, ``weights``, ``schema`` and ``format``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from blockcalc.cli.argv import Command
+from blockcalc.cli.options import (
+    DebugOpt,
+    ErrorFormat,
+    ErrorOpt,
+)
+from blockcalc.cli.output import encodable, wrote
+from blockcalc.errors import Fault, UsageError
+from blockcalc.messages import say
+
+if TYPE_CHECKING:
+    pass
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command(help=say("help.samples"), cls=Command)(samples)
+    app.command("import", help=say("help.import"), cls=Command)(import_)
+    app.command(help=say("help.weights"), cls=Command)(weights)
+    app.command(help=say("help.schema"), cls=Command)(schema)
+    app.command("format", help=say("help.format"), cls=Command)(format_)
+
+
+def samples(
+    copy: Annotated[
+        str | None, typer.Option("--copy", metavar="DIR", help=say("help.samples.copy"))
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help=say("help.force"))] = False,
+    error_format: ErrorOpt = ErrorFormat.text,
+    debug: DebugOpt = False,
+) -> None:
+    """List the samples, or copy them out."""
+    from blockcalc.cli import samples as kept
+
+    if copy is None:
+        from blockcalc.reading.load import read_file
+
+        width = max(len(path.name) for path in kept.files())
+        for path in kept.files():
+            typer.echo(f"{path.name:{width}}  {read_file(str(path)).data['title']}")
+        return
+    from blockcalc.cli.output import write_folder
+
+    for written in write_folder(copy, {p.name: p.read_bytes() for p in kept.files()}, force):
+        wrote(written)
+
+
+def import_(
+    model: Annotated[str, typer.Argument(metavar="DIR_OR_FILE", help=say("help.import.model"))],
+    layer: Annotated[
+        int | None, typer.Option("--layer", min=0, help=say("help.import.layer"))
+    ] = None,
+    all_layers: Annotated[bool, typer.Option("--all-layers", help=say("help.import.all"))] = False,
+    tokens: Annotated[
+        int, typer.Option("--tokens", min=1, max=4096, help=say("help.import.tokens"))
+    ] = 4,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.output"))
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help=say("help.force"))] = False,
+    error_format: ErrorOpt = ErrorFormat.text,
+    debug: DebugOpt = False,
+) -> None:
+    """Write a file that refers to the weights of a model on disk."""
+    if all_layers and layer is not None:
+        raise UsageError(Fault(say("cli.formats_two", names="--layer, --all-layers")))
+    from pathlib import Path
+
+    from blockcalc.checkpoints.checkpoint import open_checkpoint
+    from blockcalc.checkpoints.layer_file import as_yaml, layer_file
+
+    path = None if output in (None, "-") else str(output)
+    target = Path(path or "stdout").absolute()
+    chosen = None if all_layers else layer or 0
+    content = as_yaml(layer_file(open_checkpoint(model), chosen, target, tokens))
+    if path is None:
+        typer.echo(encodable(content, sys.stdout.encoding), nl=False)
+        return
+    from blockcalc.cli.output import write_file
+
+    write_file(path, content.encode(), force)
+    wrote(output)
+
+
+def weights(
+    file: Annotated[str, typer.Argument(metavar="FILE", help=say("help.weights.file"))],
+    error_format: ErrorOpt = ErrorFormat.text,
+    debug: DebugOpt = False,
+) -> None:
+    """List the tensors of a weight file."""
+    from pathlib import Path
+
+    from blockcalc.files.tensors import tensors
+    from blockcalc.messages.words import dims
+    from blockcalc.notation.signs import clean
+
+    found = [(clean(t.name or "(the matrix)"), dims(t.shape), t.dtype) for t in tensors(Path(file))]
+    widths = [max((len(row[i]) for row in found), default=0) for i in range(2)]
+    for name, shape, dtype in found:
+        typer.echo(
+            encodable(f"{name:{widths[0]}}  {shape:>{widths[1]}}  {dtype}", sys.stdout.encoding)
+        )
+
+
+def schema(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) -> None:
+    """Print the JSON Schema of the input file."""
+    import json
+
+    from blockcalc.reading.keys import schema as made
+
+    typer.echo(json.dumps(made(), indent=1))
+
+
+def format_(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) -> None:
+    """Show the page about the input file."""
+    from pathlib import Path
+
+    text = (Path(__file__).parents[1] / "docs" / "format.md").read_text(encoding="utf-8")
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console().print(Markdown(encodable(text, sys.stdout.encoding)))
+        return
+    typer.echo(encodable(text, sys.stdout.encoding), nl=False)

@@ -1,0 +1,11 @@
+"""JSON: the data of a document, for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def json_bytes(data: dict[str, Any], fragment: bool = False) -> bytes:
+    """Write plain data as JSON."""
+    return (json.dumps(data, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
