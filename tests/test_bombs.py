@@ -13,7 +13,7 @@ import pytest
 WATCH = """
 import resource, sys, time
 import blockcalc, numpy, yaml
-from blockcalc.views.report import report
+from blockcalc.views.errors import report
 begun = time.perf_counter()
 try:
     blockcalc.run(blockcalc.load(sys.argv[1]))

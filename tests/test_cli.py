@@ -112,7 +112,7 @@ def test_version() -> None:
 
 def test_completion_speaks_only_of_what_fits() -> None:
     env = {"_BLOCKCALC_COMPLETE": "complete_bash", "COMP_WORDS": "blockcalc r", "COMP_CWORD": "1"}
-    script = "import sys; sys.argv[0] = 'blockcalc'; from blockcalc.cli import main; main()"
+    script = "import sys; sys.argv[0] = 'blockcalc'; from blockcalc.cli.app import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", script], env={**os.environ, **env}, capture_output=True, check=False
     )
@@ -121,7 +121,7 @@ def test_completion_speaks_only_of_what_fits() -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], env={**os.environ, **env}, capture_output=True, check=False
     )
-    assert done.stdout.decode().split() == ["pre", "post"]
+    assert done.stdout.decode().split() == ["post", "pre"]
 
 
 def test_samples_are_listed_and_copied(tmp_path: Path) -> None:
@@ -253,13 +253,13 @@ def test_a_reader_that_goes_away_is_no_fault(extra: tuple[str, ...]) -> None:
 def test_a_fault_of_ours_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import blockcalc.nn.block
+    import blockcalc.nn.run
     from blockcalc.cli.app import main
 
     def broken(*args: object, **kwargs: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(blockcalc.block, "run", broken)
+    monkeypatch.setattr(blockcalc.nn.run, "run", broken)
     monkeypatch.setattr(sys, "argv", ["blockcalc", "run", TINY])
     with pytest.raises(SystemExit) as stop:
         main()

@@ -163,10 +163,10 @@ def test_stacks_are_paired_block_by_block() -> None:
 
 
 def test_the_heaviest_common_part() -> None:
-    assert common(["a", "b"], ["a", "b"]) == [(0, 0), (1, 1)]
-    assert common(["norm1", "attn"], ["attn", "norm1"]) == [(0, None), (1, 0), (None, 1)]
-    assert common(["a"], ["b"]) == [(0, None), (None, 0)]
-    assert common([], ["b"]) == [(None, 0)]
+    assert common(["a", "b"], ["a", "b"], set()) == [(0, 0), (1, 1)]
+    assert common(["norm1", "attn"], ["attn", "norm1"], {"norm1"}) == [(0, None), (1, 0), (None, 1)]
+    assert common(["a"], ["b"], set()) == [(0, None), (None, 0)]
+    assert common([], ["b"], set()) == [(None, 0)]
 
 
 # the command ----------------------------------------------------------------------------

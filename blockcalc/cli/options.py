@@ -8,13 +8,16 @@ from typing import Annotated
 import typer
 
 from blockcalc.messages import say
+from blockcalc.nn.orders import ORDERS
 
 
 class Order(StrEnum):
-    """The words of ``--norm``."""
+    """The words of ``--norm``: the orders that there are."""
 
-    pre = "pre"
-    post = "post"
+    _ignore_ = "members key"
+    members = vars()
+    for key in ORDERS:
+        members[key] = key
 
 
 class Detail(StrEnum):

@@ -8,12 +8,13 @@ half a unit of its last digit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
 from fractions import Fraction
 
 from blockcalc.explain.document import Line
 from blockcalc.notation.digits import constant, exact_figure, fraction_of, power_figure, unit_of
+from blockcalc.ops.exact import exact_value
 from blockcalc.ops.expr import (
     FUNCTIONS,
     Binary,
@@ -70,7 +71,7 @@ def work(left: Expr, cell: Expr, number: Number, show: Show, result: Figure, who
         if shorter is None:
             return Line(left, "=", None, "=", result)
         result = shorter
-    exactly = exact_value(middle)
+    exactly = exact_value(middle, printed)
     blocked = result.digits == "-inf"
     exact = blocked or (exactly is not None and exactly == fraction_of(result))
     equals = "=" if exact else "≈"
@@ -122,7 +123,7 @@ def holds(middle: Expr, result: Figure) -> bool:
     if result.digits in ("inf", "-inf"):
         return bool(evaluate(middle, as_float) == float(result.digits))
     unit, shown = unit_of(result), fraction_of(result)
-    exactly = exact_value(middle)
+    exactly = exact_value(middle, printed)
     if exactly is None:
         near = precise_value(middle)
         return near is not None and abs(near[0] - shown) < unit / 2 - near[1]
@@ -208,85 +209,8 @@ def _fewer(middle: Expr, result: Figure) -> Figure | None:
     return None
 
 
-def exact_value(expr: Expr) -> Fraction | None:
-    """Work a printed line in exact fractions; None where no fraction is the answer.
-
-    Examples
-    --------
-    >>> exact_value(Binary("*", Figure("0.5"), Figure("-3")))
-    Fraction(-3, 2)
-    """
-    match expr:
-        case Figure(digits="inf" | "-inf"):
-            return None
-        case Figure():
-            return fraction_of(expr)
-        case Num(value=value):
-            return Fraction(value)
-        case Fold(op=op, terms=terms):
-            return _exact_fold(op, [exact_value(t) for t in terms])
-        case Binary(op=op, left=left, right=right):
-            return _exact_binary(op, exact_value(left), exact_value(right))
-        case Call(function=function, args=args):
-            return _exact_call(function, [exact_value(a) for a in args])
-        case _:
-            return None
-
-
-def _exact_fold(op: str, values: Sequence[Fraction | None]) -> Fraction | None:
-    known = [v for v in values if v is not None]
-    if len(known) < len(values):
+def printed(leaf: Expr) -> Fraction | None:
+    """Give the number that a figure spells; None for what is infinite or no figure."""
+    if not isinstance(leaf, Figure) or leaf.digits in ("inf", "-inf"):
         return None
-    return sum(known, Fraction(0)) if op == "+" else max(known)
-
-
-def _exact_binary(op: str, a: Fraction | None, b: Fraction | None) -> Fraction | None:
-    if (op == "*" and 0 in (a, b)) or (op == "/" and a == 0 and b != 0):
-        return Fraction(0)
-    if a is None or b is None:
-        return None
-    match op:
-        case "+":
-            return a + b
-        case "-":
-            return a - b
-        case "*":
-            return a * b
-        case "/":
-            return a / b if b else None
-        case _:
-            return a ** int(b) if b.denominator == 1 and abs(b) <= 8 and (a or b >= 0) else None
-
-
-def _exact_call(function: str, args: Sequence[Fraction | None]) -> Fraction | None:
-    first = args[0]
-    if first is None:
-        return None
-    match function:
-        case "max":
-            return None if args[1] is None else max(first, args[1])
-        case "mask":
-            return first if args[1] else None
-        case "ratio" | "over" if args[1]:
-            return first / args[1]
-        case "over" if args[1] == 0:
-            return Fraction(0)
-        case "step":
-            return Fraction(int(first > 0))
-        case "allowed":
-            return Fraction(int(first != 0))
-        case "sqrt":
-            return _exact_root(first)
-        case "exp" | "erfc" | "cos" if first == 0:
-            return Fraction(1)
-        case "tanh" | "sin" if first == 0:
-            return Fraction(0)
-        case _:
-            return None
-
-
-def _exact_root(x: Fraction) -> Fraction | None:
-    if x < 0:
-        return None
-    root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
-    return root if root * root == x else None
+    return fraction_of(leaf)

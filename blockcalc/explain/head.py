@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from blockcalc.explain.document import Head
 from blockcalc.explain.summary import flow
 from blockcalc.messages import say
@@ -16,6 +18,7 @@ from blockcalc.nn.settings import (
 )
 from blockcalc.nn.spec import RopeSpec, Spec
 from blockcalc.notation.digits import constant
+from blockcalc.ops.op import Array
 from blockcalc.program.program import Program, Section
 from blockcalc.program.trace import Trace
 
@@ -41,6 +44,7 @@ def head(spec: Spec, trace: Trace) -> Head:
     facts += [(say("fact.rounding"), (text,)) for text in rounding(trace)]
     hints = [say("hint.two_features")] if collapses(program) else []
     hints += spec.remarks[:MOST_HINTS]
+    hints += mask_hints(spec)
     for name in spec.spare_norms:
         if any(key.startswith(f"{name}.") for key in spec.arrays):
             hints.append(say("hint.spare_norm", name=name))
@@ -49,10 +53,41 @@ def head(spec: Spec, trace: Trace) -> Head:
 
 def collapses(program: Program) -> bool:
     """Tell whether a LayerNorm of two features leaves nothing of a row but ±1."""
-    settings = (s.settings for s in program.sections)
-    return any(
-        isinstance(own, NormSettings) and own.kind == "layer" and own.width == 2 for own in settings
-    )
+    return any(two_features(section) for section in program.sections)
+
+
+def two_features(section: Section) -> bool:
+    """Tell whether a section is a LayerNorm of two features."""
+    own = section.settings
+    return isinstance(own, NormSettings) and own.kind == "layer" and own.width == 2
+
+
+BLOCKS = -1e4  # a score so far below 0 is meant to hide its key
+
+
+def mask_hints(spec: Spec) -> Iterator[str]:
+    """Name masks whose numbers almost surely mean something else."""
+    for name in [n for n in spec.arrays if n.endswith("attn.mask.add")]:
+        add = spec.arrays[name]
+        if set(np.unique(add)) == {0.0, 1.0}:
+            yield say("hint.mask_bits", name=name, keep=name.removesuffix("add") + "keep")
+        rows = _hidden_rows(spec, name, add)
+        if rows.size:
+            tokens = ", ".join(str(i + 1) for i in rows[:MOST_HINTS])
+            yield say("hint.mask_finite", name=name, rows=tokens)
+
+
+def _hidden_rows(spec: Spec, name: str, add: Array) -> Array:
+    """Find the queries all of whose keys have a large negative number, none of them minus infinity."""
+    start = name.removesuffix("mask.add")
+    allowed = np.ones(add.shape[-2:], dtype=bool)
+    for key in ("causal", "mask.keep"):
+        keep = spec.arrays.get(start + key)
+        if keep is not None and keep.ndim == 2:
+            allowed &= keep != 0
+    low = np.where(allowed, (add <= BLOCKS) & np.isfinite(add), True).all(axis=-1)
+    low &= (allowed & np.isfinite(add)).any(axis=-1)
+    return np.unique(np.argwhere(low)[:, -1])
 
 
 def rounding(trace: Trace) -> Iterator[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from blockcalc.explain.arithmetic import exact_value
+from blockcalc.explain.arithmetic import printed
 from blockcalc.notation.digits import exact_figure
+from blockcalc.ops.exact import exact_value
 from blockcalc.ops.expr import At, Cell, Expr, Figure, substitute, walk
 from blockcalc.ops.op import Array
 from blockcalc.program.program import Equation
@@ -19,4 +20,4 @@ def is_certain(eq: Equation, inputs: Sequence[Array], at: At) -> bool:
 
     tree = substitute(eq.op.cell(at, eq.inputs), leaf)
     short = all(len(e.digits) <= 13 for e in walk(tree) if isinstance(e, Figure))
-    return short and exact_value(tree) not in (None, 0)
+    return short and exact_value(tree, printed) not in (None, 0)

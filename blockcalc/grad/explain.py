@@ -9,7 +9,7 @@ import numpy as np
 
 from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import Column, Entry, Heading, Listing, Piece
-from blockcalc.explain.head import collapses, head
+from blockcalc.explain.head import collapses, head, two_features
 from blockcalc.explain.steps import Explainer
 from blockcalc.grad.loss import loss_text
 from blockcalc.grad.run import gradient_of, norm_of, parameters, scale
@@ -20,7 +20,9 @@ from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.spec import Spec
 from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.expr import Call, Name, walk
+from blockcalc.ops.movement import Columns
 from blockcalc.ops.op import Array, Ref
+from blockcalc.ops.rotate import Rotate
 from blockcalc.program.loss import Loss
 from blockcalc.program.program import Equation, Section
 from blockcalc.program.trace import Step, Trace
@@ -197,12 +199,12 @@ class GradientExplainer(Explainer):
 
     def reason(self, ref: Ref, quiet: Array) -> str:
         """Say why entries of a gradient are 0, where that is known."""
-        *lead, part, own = f"..{ref.name}".split(".")
+        *lead, part, _ = f"..{ref.name}".split(".")
         start = ".".join(x for x in lead if x)
         start = f"{start}." if start else ""
-        if own in ("b_k", "b_qkv") and f"{start}attn.k_rope" not in self.trace.arrays:
+        if self._shifts_scores(ref, quiet):
             return say("why.b_k")
-        if quiet.all() and self._two():
+        if quiet.all() and self._two(ref):
             return say("why.two")
         if quiet.all() and self._constant():
             return say("why.constant")
@@ -235,8 +237,27 @@ class GradientExplainer(Explainer):
         shape[axes[0]] = len(silent)
         return np.asarray(quiet & silent.reshape(shape))
 
-    def _two(self) -> bool:
-        return collapses(self.start)
+    def _shifts_scores(self, ref: Ref, quiet: Array) -> bool:
+        """Tell whether zeros are those of a bias of keys, which adds the same to all scores of a query."""
+        equations = self.start.equations
+        made = next((eq for eq in equations if ref in eq.inputs[2:]), None)
+        if made is None or any(isinstance(eq.op, Rotate) for eq in equations):
+            return False
+        if made.out.part == "key":
+            return True
+        taken = (eq for eq in equations if made.out in eq.inputs and eq.out.part == "key")
+        columns = [i for eq in taken if isinstance(eq.op, Columns) for i in eq.op.indices]
+        return bool(columns) and set(np.flatnonzero(quiet).tolist()) <= set(columns)
+
+    def _two(self, ref: Ref) -> bool:
+        """Tell whether all that comes of a matrix passes a LayerNorm of two features."""
+        reached = {self.start.equations[-1].out.name}
+        for index in range(len(self.start.equations) - 1, -1, -1):
+            eq, section = self.start.equations[index], self.start.top_section_of(index)
+            inner = eq.inputs[:1] if section is not None and two_features(section) else ()
+            if eq.out.name in reached:
+                reached.update(r.name for r in eq.inputs if r not in inner)
+        return collapses(self.start) and ref.name not in reached
 
     def _unseen(self, start: str, quiet: Array) -> bool:
         """Tell whether every row of zeros is of a token that no query looks at."""

@@ -15,7 +15,7 @@ from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.expr import Num, Slot
 from blockcalc.ops.op import Array, Ref
 from blockcalc.ops.reduce import Reduce
-from blockcalc.program.backward import with_gradients
+from blockcalc.program.backward import BackwardSettings, with_gradients
 from blockcalc.program.program import Equation, Program, Section
 from blockcalc.program.trace import Trace, steps
 
@@ -50,7 +50,7 @@ def work_gradients(
         program = _with_new(program, rate)
     check_size(spec, program)
     values = _arrays(spec, loss, trace)
-    for step in steps(program, dict(values), spec.rounding):
+    for step in steps(program, values, spec.rounding, len(trace.program.equations)):
         values[step.equation.out.name] = step.value
     return Trace(program, values, spec.rounding)
 
@@ -101,7 +101,7 @@ def _with_new(program: Program, rate: float) -> Program:
     if len(equations) == first:
         return program
     section = Section(
-        "new", "grad", {"of": "descent"}, (), equations[-1].out, first, len(equations)
+        "new", "grad", BackwardSettings("descent"), (), equations[-1].out, first, len(equations)
     )
     return replace(program, equations=tuple(equations), sections=(*program.sections, section))
 

@@ -11,6 +11,7 @@ import numpy as np
 from blockcalc.errors import Fault, UsageError
 from blockcalc.grad.run import gradient_of, norm_of, parameters, work_gradients
 from blockcalc.messages import say
+from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.spec import Spec
 from blockcalc.program.trace import Trace
 
@@ -27,7 +28,7 @@ class Depth:
     block: int
     norm: float
     rms: float
-    shares: tuple[float | None, float | None]
+    shares: tuple[float | None, ...]
 
 
 def stacked(spec: Spec, n: int) -> Spec:
@@ -42,7 +43,7 @@ def stacked(spec: Spec, n: int) -> Spec:
 
 
 def depths(spec: Spec, counts: list[int], kind: str | None) -> Iterator[Depth]:
-    """Work stacks of some depths in both orders, and measure every block.
+    """Work stacks of some depths in every order, and measure every block.
 
     Raises
     ------
@@ -53,7 +54,7 @@ def depths(spec: Spec, counts: list[int], kind: str | None) -> Iterator[Depth]:
         raise UsageError(Fault(say("depths.stack")))
     if spec.stop is not None:
         raise UsageError(Fault(say("depths.stop")))
-    for order in ("post", "pre"):
+    for order in ORDERS:
         for n in counts:
             own = stacked(spec, n).with_order(order)
             trace = work_gradients(own, kind)
@@ -66,15 +67,14 @@ def _depth(trace: Trace, order: str, n: int, i: int) -> Depth:
     own = [ref.name for ref in parameters(trace.program) if ref.name.startswith(start)]
     squares = sum(norm_of(gradient_of(trace, name)) ** 2 for name in own)
     out = trace[f"blocks.{i}"]
-    shares = tuple(_share(trace, f"{start}residual{k}") for k in (1, 2))
+    shares = tuple(_shares(trace, start))
     rms = float(np.sqrt((out**2).mean()))
-    return Depth(order, n, float(trace.arrays["loss"][0]), i, sqrt(squares), rms, shares)  # type: ignore[arg-type]
+    return Depth(order, n, float(trace.arrays["loss"][0]), i, sqrt(squares), rms, shares)
 
 
-def _share(trace: Trace, name: str) -> float | None:
-    """Give how large what a layer adds is, beside what it is added to."""
-    eq = next((eq for eq in trace.program.equations if eq.out.name == name), None)
-    if eq is None:
-        return None
-    x, added = (norm_of(trace.arrays[ref.name]) for ref in eq.inputs)
-    return added / x if x else None
+def _shares(trace: Trace, start: str) -> Iterator[float | None]:
+    """Give for each sublayer how large what it adds is, beside what it is added to."""
+    for eq in trace.program.equations:
+        if eq.out.part == "residual" and eq.out.name.startswith(start):
+            x, *added = (norm_of(trace.arrays[ref.name]) for ref in eq.inputs)
+            yield from (y / x if x else None for y in added)

@@ -8,6 +8,7 @@ from blockcalc.explain.document import Column, Heading, Listing, Piece, Remark
 from blockcalc.grad.differences import Difference
 from blockcalc.grad.stacks import Depth as StackDepth
 from blockcalc.messages import say
+from blockcalc.nn.orders import SUBLAYERS
 from blockcalc.notation.alphabets import Text
 from blockcalc.notation.digits import constant
 
@@ -70,7 +71,9 @@ def stacks(found: Sequence[StackDepth], counts: Sequence[int], loss: str) -> Ite
         first = d.block == 0
         start = (say(f"word.{d.order}"), str(d.blocks), f"{d.loss:.6g}") if first else ("", "", "")
         rows.append((*start, str(d.block + 1), f"{d.norm:.4g}", f"{d.rms:.4g}", *shares))
-    heads = ("order", "blocks", "loss", "block", "norm", "rms", "attn_share", "ffn_share")
+    most = max(len(d.shares) for d in found)
+    shares_of = [f"{key}_share" for key in SUBLAYERS[:most]]
+    heads = ("order", "blocks", "loss", "block", "norm", "rms", *shares_of)
     columns = tuple(
         Column(say(f"column.{key}"), "text" if key == "order" else "number") for key in heads
     )

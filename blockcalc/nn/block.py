@@ -45,7 +45,7 @@ def _sublayer(b: Builder, spec: BlockSpec, i: int, norms: int) -> Sublayer:
 
 
 def build(spec: Spec) -> Program:
-    """Write the program of a spec; no numbers are worked.
+    """Write the program of a spec, once; no numbers are worked.
 
     Examples
     --------
@@ -53,7 +53,11 @@ def build(spec: Spec) -> Program:
     >>> [eq.out.name for eq in build(load({"x": [[1, 2]], "attn": {"out": [[0, 1]]}})).equations]
     ['residual1', 'norm1.mean', 'norm1.centered', 'norm1.var', 'norm1.std', 'norm1']
     """
-    return program_of(spec, spec.shapes)
+    if not spec.built:
+        spec.built.append(program_of(spec, spec.shapes))
+    program = spec.built[0]
+    assert isinstance(program, Program)
+    return program
 
 
 def program_of(spec: Spec, shapes: Mapping[str, Shape]) -> Program:

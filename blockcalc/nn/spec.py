@@ -146,6 +146,8 @@ class Spec:
         What the reading has to say: each whole number that float64 cannot hold, answers that were left out.
     source : Source or None
         Where it came from; gives the place of every key.
+    built : list
+        Its program, once it has been written: a spec never changes, so it is written once.
     """
 
     order: str
@@ -164,6 +166,7 @@ class Spec:
     origins: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     source: Any = None
+    built: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -192,14 +192,22 @@ class Centered(Elementwise):
     """Deviations from the mean of the row.
 
     A row whose numbers are all equal, round-off of four units in the last place aside, has
-    deviations that are exactly 0, as on paper.
+    deviations that are exactly 0, as on paper. Where the numbers are known to be exact, so are
+    their deviations: ``exact``.
     """
 
     def forward(self, xs: Sequence[Array]) -> Array:
-        out = super().forward(xs)
+        out = self.exact(xs)
+        return np.where(self.alike(xs, out), np.zeros_like(out), out)
+
+    def exact(self, xs: Sequence[Array]) -> Array:
+        """Compute the deviations of numbers that no round-off has touched."""
+        return super().forward(xs)
+
+    def alike(self, xs: Sequence[Array], out: Array) -> Array:
+        """Tell which rows are equal but for what round-off may do, ``[..., 1]``."""
         ulps = 4 * np.finfo(out.dtype).eps * np.abs(xs[0]).max(axis=-1, keepdims=True)
-        equal = np.abs(out).max(axis=-1, keepdims=True) <= ulps
-        return np.where(equal, np.zeros_like(out), out)
+        return np.asarray(np.abs(out).max(axis=-1, keepdims=True) <= ulps)
 
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         # half, for round-off is told at eight units: what a row may differ by and be equal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import groupby
 
 from blockcalc.program.program import Program
@@ -21,7 +21,8 @@ def align(a: Program, b: Program) -> Iterator[Pair]:
     (int or None, int or None)
         The indices of two equations that match, or one of them where it stands alone.
     """
-    return _align(_places(a), _places(b), 0)
+    light = {s.name for program in (a, b) for s in program.top_sections() if s.short}
+    return _align(_places(a), _places(b), 0, light)
 
 
 Where = tuple[tuple[str, str, str], int]
@@ -38,26 +39,26 @@ def _places(program: Program) -> list[Where]:
     return found
 
 
-def _align(a: list[Where], b: list[Where], level: int) -> Iterator[Pair]:
+def _align(a: list[Where], b: list[Where], level: int, light: Set[str]) -> Iterator[Pair]:
     if level == 3:
         yield a[0][1], b[0][1]
         return
     sides = [[list(run) for _, run in groupby(own, key=lambda p: p[0][level])] for own in (a, b)]
     names = [[run[0][0][level] for run in own] for own in sides]
-    for i, j in common(names[0], names[1]):
+    for i, j in common(names[0], names[1], light):
         if i is not None and j is not None:
-            yield from _align(sides[0][i], sides[1][j], level + 1)
+            yield from _align(sides[0][i], sides[1][j], level + 1, light)
         else:
             yield from ((index, None) for _, index in ([] if i is None else sides[0][i]))
             yield from ((None, index) for _, index in ([] if j is None else sides[1][j]))
 
 
-def common(a: Sequence[str], b: Sequence[str]) -> list[Pair]:
-    """Find the heaviest common subsequence; a norm weighs less than anything else.
+def common(a: Sequence[str], b: Sequence[str], light: Set[str]) -> list[Pair]:
+    """Find the heaviest common subsequence; what is light, a norm, weighs less than anything else.
 
     Examples
     --------
-    >>> common(["norm1", "attn"], ["attn", "norm1"])
+    >>> common(["norm1", "attn"], ["attn", "norm1"], {"norm1"})
     [(0, None), (1, 0), (None, 1)]
     """
     start = 0
@@ -68,7 +69,7 @@ def common(a: Sequence[str], b: Sequence[str]) -> list[Pair]:
     for i in range(n - 1, -1, -1):
         for j in range(m - 1, -1, -1):
             same = a[start + i] == b[start + j]
-            weight = 1 if "norm" in a[start + i].rpartition(".")[2] else 10
+            weight = 1 if a[start + i] in light else 10
             kept = best[i + 1][j + 1] + weight if same else 0
             best[i][j] = max(best[i + 1][j], best[i][j + 1], kept)
     pairs: list[Pair] = [(i, i) for i in range(start)]

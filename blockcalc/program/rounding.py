@@ -1,17 +1,24 @@
-"""The rounding of a run, half away from zero on the shortest decimal text of a number.
+"""The rounding of a run: half away from zero on the decimal text of a number, as on paper.
 
-The rule makes 0.605 into 0.61 and 2.5 into 3, as on paper.
+The rule makes 0.605 into 0.61 and 2.5 into 3. Floating point may miss such a tie by its own
+round-off; there the cell is worked again in exact fractions.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from blockcalc.ops.exact import exact_value, fraction
+from blockcalc.ops.expr import Cell, Expr
+from blockcalc.ops.op import Array, Op, Ref
 
 _WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
 
@@ -34,11 +41,66 @@ class Rounding:
         return np.array(flat, dtype=values.dtype).reshape(values.shape)
 
     def _one(self, x: float) -> float:
-        if not math.isfinite(x) or x == 0:
-            return x
-        if self.kind == "decimals":
-            return float(rounded(x, self.digits)) + 0.0
-        return float(rounded(x, self.digits - 1 - exponent_of(x))) + 0.0
+        return self.of(shortest(x)) if math.isfinite(x) and x else x
+
+    def of(self, x: Decimal) -> float:
+        """Round a decimal number."""
+        places = self.digits if self.kind == "decimals" else self.digits - 1 - x.adjusted()
+        return float(x.quantize(Decimal(1).scaleb(-places), context=_WIDE)) + 0.0
+
+    def result(
+        self, op: Op, refs: Sequence[Ref], inputs: Sequence[Array], value: Array
+    ) -> NDArray[Any]:
+        """Round the result of an operation; exactly where round-off could decide.
+
+        Where a result lies so near a tie that its round-off, measured by the terms it is made of, could
+        have moved it across, the cell is worked from its operands as they are written. A result that is
+        irrational is then rounded as the float it is.
+        """
+        out = self(value)
+        if not op.worked:
+            return out
+        for at in np.argwhere(self._doubtful(op, refs, inputs, value)):
+            place = tuple(map(int, at))
+            exact = exact_value(op.cell(place, refs), lambda e: _written(e, inputs))
+            if exact is not None:
+                ratio = _WIDE.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+                out[place] = self.of(ratio) if ratio else 0.0
+        return out
+
+    def _doubtful(
+        self, op: Op, refs: Sequence[Ref], inputs: Sequence[Array], value: Array
+    ) -> NDArray[np.bool_]:
+        """Tell which results lie within their round-off of a tie, or of nothing."""
+        with np.errstate(all="ignore"):
+            size = op.magnitude(inputs)
+            size = np.abs(value) if size is None else np.maximum(size, np.abs(value))
+            noise = np.finfo(value.dtype).eps * (op.per_cell(refs) + 8) * size
+            places: Array = np.full_like(value, self.digits)
+            if self.kind != "decimals":
+                places = self.digits - 1 - np.floor(np.log10(np.abs(value)))
+            unit = 10.0 ** np.minimum(places, 300.0)
+            scaled = np.abs(value) * unit
+            near = np.abs(scaled - np.floor(scaled) - 0.5) <= noise * unit
+            lost = (np.abs(value) <= noise) & (noise > 0)
+            edge = (self.kind != "decimals") & (np.abs(scaled - np.rint(scaled)) <= noise * unit)
+            return np.asarray(
+                np.isfinite(value) & (near | lost | (edge & _power_of_ten(scaled, self.digits)))
+            )
+
+
+def _power_of_ten(scaled: Array, digits: int) -> NDArray[np.bool_]:
+    """Tell where a number with so many digits before the point is next to a power of ten."""
+    low, high = 10.0 ** (digits - 1), 10.0**digits
+    return np.asarray((np.rint(scaled) == low) | (np.rint(scaled) == high))
+
+
+def _written(leaf: Expr, inputs: Sequence[Array]) -> Fraction | None:
+    """Give the decimal number that a cell of an operand is written as."""
+    if not isinstance(leaf, Cell):
+        return None
+    x = inputs[leaf.operand][leaf.at]
+    return fraction(float(str(x))) if np.isfinite(x) else None
 
 
 def plain_floats(values: NDArray[Any]) -> list[float]:

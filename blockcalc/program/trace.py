@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
 from blockcalc.errors import Fault, InputError
 from blockcalc.messages import say
-from blockcalc.ops.elementwise import Quotient
+from blockcalc.ops.elementwise import Centered, Quotient
 from blockcalc.ops.op import Array
+from blockcalc.program.exactness import Exactness
 from blockcalc.program.program import Equation, Program
 from blockcalc.program.rounding import Rounding
 
@@ -53,24 +55,76 @@ class Trace(Mapping[str, Array]):
 
 
 def steps(
-    program: Program, arrays: Mapping[str, Array], rounding: Rounding | None = None
+    program: Program,
+    arrays: Mapping[str, Array],
+    rounding: Rounding | None = None,
+    first: int = 0,
 ) -> Iterator[Step]:
     """Work the equations one at a time and yield each as it is done.
 
-    With ``rounding`` every result of the forward pass is rounded before going on; inputs are not.
+    With ``rounding`` every result of the forward pass is rounded before going on; inputs are not. The results of
+    the equations before ``first`` are among ``arrays``.
     """
-    values = {ref.name: arrays[ref.name] for ref in program.inputs}
+    done = (eq.out for eq in program.equations[:first])
+    values = {ref.name: arrays[ref.name] for ref in (*program.inputs, *done)}
     dtype = arrays["x"].dtype
-    for index, eq in enumerate(program.equations):
+    made = {eq.out.name: eq for eq in program.equations}
+    for index, eq in enumerate(program.equations[first:], first):
         inputs = tuple(values[ref.name] for ref in eq.inputs)
         with np.errstate(all="ignore"):
             value = np.asarray(eq.op.forward(inputs), dtype=dtype)
+        if isinstance(eq.op, Centered):
+            value = _deviations(eq, inputs, value, Exactness(made, values))
         rounded = rounding is not None and (program.forward is None or index < program.forward)
         if rounding is not None and rounded:
-            value = rounding(value)
+            value = rounding.result(eq.op, eq.inputs, inputs, value)
+            _require_divisor(program, index, inputs, values)
         _require_finite(eq, inputs, value, rounded)
         values[eq.out.name] = value
         yield Step(index, eq, inputs, value)
+
+
+def _deviations(eq: Equation, inputs: tuple[Array, ...], value: Array, exact: Exactness) -> Array:
+    """Keep the deviations of a row that is almost equal, if its numbers are exact."""
+    op, (x, _) = eq.op, inputs
+    assert isinstance(op, Centered)
+    unequal = (x != x[..., :1]).any(axis=-1)
+    for row in np.argwhere(unequal & (value == 0).all(axis=-1)):
+        at = tuple(map(int, row))
+        if all(exact(eq.inputs[0].name, (*at, i)) for i in range(x.shape[-1])):
+            value = value.copy()
+            value[at] = op.exact(inputs)[at]
+    return value
+
+
+def _require_divisor(
+    program: Program, index: int, inputs: tuple[Array, ...], values: Mapping[str, Array]
+) -> None:
+    """Refuse a row that cannot be divided only because its numbers were rounded to 0.
+
+    Where the unrounded numbers of the section give nothing to divide by either, the row has no answer on paper,
+    and the convention for it stands.
+    """
+    eq = program.equations[index]
+    section = program.section_of(index)
+    if not isinstance(eq.op, Quotient) or section is None:
+        return
+    lost = eq.op.undefined(inputs)
+    if not lost.any():
+        return
+    plain = dict(values)
+    with np.errstate(all="ignore"):
+        for own in program.equations[section.first : index]:
+            plain[own.out.name] = own.op.forward([plain[ref.name] for ref in own.inputs])
+    lost &= ~eq.op.undefined([plain[ref.name] for ref in eq.inputs])
+    if lost.any():
+        _refuse(eq, np.argwhere(lost)[0], "run.zero", values["x"])
+
+
+def _refuse(eq: Equation, place: Array, key: str, like: Array) -> NoReturn:
+    at = "".join(f"[{i}]" for i in place)
+    text = say(key, step=f"{eq.out.name}{at}", dtype=like.dtype.name)
+    raise InputError(Fault(text, hint=say(f"{key}.hint")))
 
 
 def _require_finite(eq: Equation, inputs: tuple[Array, ...], value: Array, rounded: bool) -> None:
@@ -79,8 +133,6 @@ def _require_finite(eq: Equation, inputs: tuple[Array, ...], value: Array, round
     if eq.op.blocks:
         bad &= ~np.isneginf(value)
     if bad.any():
-        at = "".join(f"[{i}]" for i in np.argwhere(bad)[0])
         zero = isinstance(eq.op, Quotient) and bool(eq.op.undefined(inputs).any())
         key = ("run.zero" if rounded else "run.tiny") if zero else "run.overflow"
-        text = say(key, step=f"{eq.out.name}{at}", dtype=value.dtype.name)
-        raise InputError(Fault(text, hint=say(f"{key}.hint")))
+        _refuse(eq, np.argwhere(bad)[0], key, value)
