@@ -1,8 +1,7 @@
 """Work a Transformer block by hand: every step with its formula, arithmetic and numbers.
 
 >>> import blockcalc
->>> spec = blockcalc.load({"x": [[1.0, 3.0]], "attn": {"out": [[1, 1]]}, "norm1": {"eps": 0}})
->>> trace = blockcalc.run(spec)
+>>> trace = blockcalc.run({"x": [[1.0, 3.0]], "attn": {"out": [[1, 1]]}, "norm1": {"eps": 0}})
 >>> trace["residual1"]
 array([[2., 4.]])
 """
@@ -12,33 +11,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from blockcalc.errors import BlockcalcError
-    from blockcalc.nn.block import build
-    from blockcalc.nn.run import run
+    from blockcalc.api import compare, cost, grad, load, loads, run, sample
+    from blockcalc.errors import BlockcalcError, InputError, UsageError, WriteError
     from blockcalc.nn.spec import Spec
-    from blockcalc.program.program import Program
     from blockcalc.program.trace import Trace
-    from blockcalc.reading.load import load
 
 __version__ = "0.1.0"
 
-__all__ = ["BlockcalcError", "Program", "Spec", "Trace", "__version__", "build", "load", "run"]
+__all__ = [
+    "BlockcalcError",
+    "InputError",
+    "Spec",
+    "Trace",
+    "UsageError",
+    "WriteError",
+    "__version__",
+    "compare",
+    "cost",
+    "grad",
+    "load",
+    "loads",
+    "run",
+    "sample",
+]
 
-_ROOMS = {
-    "BlockcalcError": "errors",
-    "Program": "program.program",
+_HOMES = {
+    **dict.fromkeys(("BlockcalcError", "InputError", "UsageError", "WriteError"), "errors"),
     "Spec": "nn.spec",
     "Trace": "program.trace",
-    "build": "nn.block",
-    "load": "reading.load",
-    "run": "nn.run",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: ``--help`` needs no NumPy."""
-    if name in _ROOMS:
+    if name in __all__:
         from importlib import import_module
 
-        return getattr(import_module(f"blockcalc.{_ROOMS[name]}"), name)
+        return getattr(import_module(f"blockcalc.{_HOMES.get(name, 'api')}"), name)
     raise AttributeError(f"module 'blockcalc' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List what is public."""
+    return __all__

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.cli.samples import files, folder
 from blockcalc.explain.comparison import compare
 from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import Head, Overview, PairPiece, Remark
+from blockcalc.files.samples import files, folder
 from blockcalc.nn.block import build
 from blockcalc.nn.spec import Spec
 from blockcalc.program.align import align, common
@@ -35,7 +35,7 @@ def overview(a: Spec, b: Spec) -> dict[tuple[int | None, int | None], str]:
 
 @pytest.mark.parametrize("path", files(), ids=lambda p: p.stem)
 def test_post_and_pre_keep_their_own_orders_and_pair_what_both_do(path: Path) -> None:
-    post, pre = (blockcalc.load(path, orders=[order]) for order in ("post", "pre"))
+    post, pre = (blockcalc.load(path, order=order) for order in ("post", "pre"))
     programs = build(post), build(pre)
     pairs = list(align(*programs))
     for side in (0, 1):
@@ -52,7 +52,7 @@ def test_post_and_pre_keep_their_own_orders_and_pair_what_both_do(path: Path) ->
 
 
 def test_the_difference_is_that_of_the_numbers() -> None:
-    spec = blockcalc.load({"x": X, **block(2)}, orders=["post", "pre"])
+    spec = blockcalc.load({"x": X, **block(2)}, order="post")
     pre = spec.with_order("pre")
     a, b = blockcalc.run(spec), blockcalc.run(pre)
     pieces = pieces_of(spec, pre, digits=15)

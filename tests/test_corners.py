@@ -11,7 +11,6 @@ import pytest
 
 import blockcalc
 from blockcalc.checkpoints.checkpoint import open_checkpoint
-from blockcalc.checkpoints.families import FAMILIES
 from blockcalc.checkpoints.layer_file import layer_file
 from blockcalc.errors import LookupFault
 from blockcalc.nn.block import build
@@ -137,8 +136,3 @@ def test_a_model_without_gammas_has_its_width_from_the_queries(tmp_path: Path) -
     save_file({**kept, name: np.ones(4, dtype=np.float32)}, tmp_path / "opt" / "model.safetensors")
     with pytest.raises(blockcalc.BlockcalcError, match="2 sizes are wanted"):
         layer_file(open_checkpoint(str(tmp_path / "opt")), 0, tmp_path / "a.yaml")
-
-
-def test_a_part_of_the_columns_may_turn() -> None:
-    config = {"num_attention_heads": 2, "hidden_size": 16, "partial_rotary_factor": 0.5}
-    assert FAMILIES["Llama"].settings(config, 0)["attn"]["rope"]["dims"] == 4

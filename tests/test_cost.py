@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockcalc
-from blockcalc.cost.closed_form import written
-from blockcalc.cost.count import Cost
-from blockcalc.cost.explain import cost_pieces
-from blockcalc.cost.growth import exponent, overtaken, overtakes
-from blockcalc.cost.plan import (
+from blockcalc.costs.closed_form import written
+from blockcalc.costs.count import Cost
+from blockcalc.costs.explain import cost_pieces
+from blockcalc.costs.growth import exponent, overtaken, overtakes
+from blockcalc.costs.plan import (
     AXES,
     BITS,
     Plan,
@@ -30,8 +30,8 @@ from blockcalc.cost.plan import (
     with_axes,
     with_lora,
 )
-from blockcalc.cost.presets import PRESETS
-from blockcalc.cost.shapes import shape_pieces
+from blockcalc.costs.presets import PRESETS
+from blockcalc.costs.shapes import shape_pieces
 from blockcalc.errors import UsageError
 from blockcalc.explain.document import Bar, Listing, Remark
 from blockcalc.nn.activations import ACTIVATIONS

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from blockcalc.cli.samples import folder
+from blockcalc.files.samples import folder
 from blockcalc.views.latex_text import escape
 from tests.helpers import SAMPLES, cli, text
 

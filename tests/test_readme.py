@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import blockcalc
-from blockcalc.cli.samples import folder
+from blockcalc.files.samples import folder
 from tests.helpers import HERE, cli
 
 README = (HERE.parent / "README.md").read_text(encoding="utf-8")

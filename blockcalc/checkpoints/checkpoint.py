@@ -40,6 +40,9 @@ class Checkpoint:
             if kind in family.types:
                 return name, family
         known = ", ".join(t for family in FAMILIES.values() for t in family.types)
+        if kind is None:
+            text, hint = say("import.no_type"), say("import.no_type.hint", known=known)
+            raise InputError(Fault(text, Place(str(self.path)), hint))
         text = say("import.unknown", kind=kind, known=known)
         hint = say("import.by_hand", names=listed(self.where))
         raise InputError(Fault(text, Place(str(self.path)), hint))

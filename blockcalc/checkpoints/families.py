@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from blockcalc.checkpoints.config import DECODER, ENCODER, Verdict, rope, window
 from blockcalc.errors import Fault, InputError
 from blockcalc.messages import say
 from blockcalc.nn.activations import ACTIVATIONS
@@ -17,6 +18,15 @@ from blockcalc.reading.block_keys import ALIASES
 Config = Mapping[str, Any]
 Parts = dict[str, dict[str, Any]]
 NOTHING = r"$^"  # a pattern that nothing fits
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a config: a layer for so many tokens; ``verdict`` takes refusals and notes."""
+
+    layer: int
+    rows: int
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -34,15 +44,15 @@ class Family:
     final : mapping
         Keys of the final norm, with their tensors.
     settings : callable
-        From config and layer number to the plain keys of a block: ``norm``, ``attn``, ``ffn``.
-    unsaid : callable
-        From the config to what a file cannot say.
+        From the config and what is asked of it to the plain keys of a block: ``norm``, ``attn``, ``ffn``.
+    allowed : mapping
+        Fields that a file cannot say, each with the values that change nothing.
     in_out : bool
         Whether weights are stored [in, out].
     spare : str
         A pattern of tensors that hold no weights.
     lacks : callable
-        From the config to a pattern of the keys whose tensors need not be there.
+        From the config to a pattern of the keys that the model does not have, even where there are tensors.
     depth : str
         Where the config says how many layers there are.
     """
@@ -50,8 +60,8 @@ class Family:
     types: tuple[str, ...]
     layer: str
     names: Mapping[str, str]
-    settings: Callable[[Config, int], Parts]
-    unsaid: Callable[[Config], list[str]] = lambda config: []
+    settings: Callable[[Config, Asked], Parts]
+    allowed: Mapping[str, tuple[Any, ...]]
     final: Mapping[str, str] = field(default_factory=dict)
     in_out: bool = False
     spare: str = NOTHING
@@ -86,7 +96,7 @@ def _activation(name: Any) -> str:
     return word
 
 
-def _bert(c: Config, layer: int) -> Parts:
+def _bert(c: Config, asked: Asked) -> Parts:
     return {
         "norm": {"order": "post", "eps": c.get("layer_norm_eps", 1e-12)},
         "attn": {"n_heads": c["num_attention_heads"]},
@@ -94,12 +104,12 @@ def _bert(c: Config, layer: int) -> Parts:
     }
 
 
-def _gpt2(c: Config, layer: int) -> Parts:
+def _gpt2(c: Config, asked: Asked) -> Parts:
     attn: dict[str, Any] = {"n_heads": c["n_head"], "causal": True}
     if not c.get("scale_attn_weights", True):
         attn["scale"] = 1.0
     if c.get("scale_attn_by_inverse_layer_idx"):
-        attn["scale"] = attn.get("scale", (c["n_embd"] / c["n_head"]) ** -0.5) / (layer + 1)
+        attn["scale"] = attn.get("scale", (c["n_embd"] / c["n_head"]) ** -0.5) / (asked.layer + 1)
     return {
         "norm": {"order": "pre", "eps": c.get("layer_norm_epsilon", 1e-5)},
         "attn": attn,
@@ -107,15 +117,10 @@ def _gpt2(c: Config, layer: int) -> Parts:
     }
 
 
-def _llama(c: Config, layer: int) -> Parts:
+def _llama(c: Config, asked: Asked) -> Parts:
     heads = c["num_attention_heads"]
-    rope = c.get("rope_parameters") or c
-    own = {"theta": rope.get("rope_theta", c.get("rope_theta", 10000.0)), "style": "half"}
-    part = rope.get("partial_rotary_factor", c.get("partial_rotary_factor", 1.0))
-    if part != 1.0:
-        own["dims"] = int(part * (c.get("head_dim") or c["hidden_size"] // heads))
-        if own["dims"] % 2:
-            raise InputError(Fault(say("import.unsaid", what=f"partial_rotary_factor {part}")))
+    own = rope(c, asked.rows, asked.verdict)
+    window(c, asked.layer, asked.rows, asked.verdict)
     return {
         "norm": {"order": "pre", "kind": "rms", "eps": c.get("rms_norm_eps", 1e-6)},
         "attn": {"n_heads": heads, "n_kv_heads": c.get("num_key_value_heads") or heads, "causal": True,
@@ -124,16 +129,23 @@ def _llama(c: Config, layer: int) -> Parts:
     }  # fmt: skip
 
 
-def _gemma(c: Config, layer: int) -> Parts:
-    found = _llama(c, layer)
+def _gemma(c: Config, asked: Asked) -> Parts:
+    found = _llama(c, asked)
     found["norm"]["unit_offset"] = True
-    # a hidden_act of gelu was written where the tanh form was meant; the field was renamed since
-    act = c.get("hidden_activation") or "gelu_pytorch_tanh"
+    act, older = c.get("hidden_activation"), c.get("hidden_act")
+    if act is None:
+        act = "gelu_pytorch_tanh"
+        if older not in (None, "gelu", "gelu_new", act):
+            asked.verdict.refuse("hidden_act", older)
+        elif (
+            older == "gelu"
+        ):  # was written where the tanh form was meant; the field was renamed since
+            asked.verdict.note("import.gemma_act")
     found["ffn"]["activation"] = _activation(act)
     return found
 
 
-def _opt(c: Config, layer: int) -> Parts:
+def _opt(c: Config, asked: Asked) -> Parts:
     before = c.get("do_layer_norm_before", True)
     return {
         "norm": {"order": "pre" if before else "post", "eps": 1e-5},
@@ -142,33 +154,12 @@ def _opt(c: Config, layer: int) -> Parts:
     }
 
 
-def _whisper(c: Config, layer: int) -> Parts:
+def _whisper(c: Config, asked: Asked) -> Parts:
     return {
         "norm": {"order": "pre", "eps": 1e-5},
         "attn": {"n_heads": c["encoder_attention_heads"]},
         "ffn": {"activation": _activation(c.get("activation_function", "gelu"))},
     }
-
-
-def _not_bert(c: Config) -> list[str]:
-    kind = c.get("position_embedding_type") or "absolute"
-    found = [] if kind == "absolute" else [f"position_embedding_type {kind}"]
-    return found + (["is_decoder"] if c.get("is_decoder") else [])
-
-
-def _not_gpt2(c: Config) -> list[str]:
-    return ["add_cross_attention"] if c.get("add_cross_attention") else []
-
-
-def _not_llama(c: Config) -> list[str]:
-    rope = c.get("rope_parameters") or c.get("rope_scaling") or {}
-    kind = rope.get("rope_type", rope.get("type", "default")) if rope else "default"
-    found = [] if kind == "default" else [f"rope scaling {kind}"]
-    windows = c.get("use_sliding_window", True) and c.get("sliding_window")
-    found += [f"sliding_window {c['sliding_window']}"] if windows else []
-    for cap in ("attn_logit_softcapping", "final_logit_softcapping", "query_pre_attn_scalar"):
-        found += [f"{cap} {c[cap]}"] if c.get(cap) else []
-    return found
 
 
 def _llama_lacks(c: Config) -> str:
@@ -206,30 +197,30 @@ FAMILIES: dict[str, Family] = {
          **_linear({"attn.q": "attention.self.query", "attn.k": "attention.self.key",
                     "attn.v": "attention.self.value", "attn.o": "attention.output.dense",
                     "ffn.1": "intermediate.dense", "ffn.2": "output.dense"})},
-        _bert, _not_bert,
+        _bert, {**ENCODER, "position_embedding_type": (None, "absolute")},
     ),
     "GPT-2": Family(
         ("gpt2",), "h.{i}.",
         {**_norms(norm1="ln_1", norm2="ln_2"),
          **_linear({"attn.qkv": "attn.c_attn", "attn.o": "attn.c_proj", "ffn.1": "mlp.c_fc",
                     "ffn.2": "mlp.c_proj"})},
-        _gpt2, _not_gpt2, _norms(final_norm="ln_f"), in_out=True, spare=r"attn\.(masked_)?bias$",
+        _gpt2, DECODER, _norms(final_norm="ln_f"), in_out=True, spare=r"attn\.(masked_)?bias$",
         depth="n_layer",
     ),
     "Llama": Family(
-        ("llama", "mistral", "qwen2"), "layers.{i}.", _LLAMA_NAMES, _llama, _not_llama,
+        ("llama", "mistral", "qwen2"), "layers.{i}.", _LLAMA_NAMES, _llama, DECODER,
         _norms(final_norm="norm"), spare=r"rotary_emb\.inv_freq$", lacks=_llama_lacks,
     ),
     "Gemma": Family(
-        ("gemma",), "layers.{i}.", _LLAMA_NAMES, _gemma, _not_llama, _norms(final_norm="norm"),
+        ("gemma",), "layers.{i}.", _LLAMA_NAMES, _gemma, DECODER, _norms(final_norm="norm"),
         spare=r"rotary_emb\.inv_freq$", lacks=_llama_lacks,
     ),
     "OPT": Family(
-        ("opt",), "decoder.layers.{i}.", _FAIRSEQ_NAMES, _opt,
+        ("opt",), "decoder.layers.{i}.", _FAIRSEQ_NAMES, _opt, DECODER,
         final=_norms(final_norm="decoder.final_layer_norm"), lacks=_opt_lacks,
     ),
     "Whisper": Family(
-        ("whisper",), "encoder.layers.{i}.", _FAIRSEQ_NAMES, _whisper,
+        ("whisper",), "encoder.layers.{i}.", _FAIRSEQ_NAMES, _whisper, ENCODER,
         final=_norms(final_norm="encoder.layer_norm"), lacks=lambda c: r"attn\.b_k$",
         depth="encoder_layers",
     ),

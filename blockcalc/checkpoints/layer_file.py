@@ -6,16 +6,18 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from blockcalc.checkpoints.checkpoint import Checkpoint
-from blockcalc.checkpoints.families import Family, Parts
+from blockcalc.checkpoints.config import Fields, Verdict, judge
+from blockcalc.checkpoints.families import Asked, Family, Parts
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.files.source import Source
 from blockcalc.messages import say
 from blockcalc.messages.words import dims, listed
+from blockcalc.nn.orders import NORM_KEYS, SUBLAYERS
 from blockcalc.reading.checker import Checker
 from blockcalc.reading.keys import TOP
 
@@ -50,9 +52,6 @@ def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: in
     """
     name, family = checkpoint.family
     place = Place(str(checkpoint.path))
-    unsaid = _asked(checkpoint, lambda: family.unsaid(checkpoint.config))
-    if unsaid:
-        raise InputError(Fault(say("import.unsaid", what=", ".join(unsaid)), place))
     layers = _layers(checkpoint, family)
     wanted = sorted(layers) if layer is None else [layer]
     if not layers or any(i not in layers for i in wanted):
@@ -60,12 +59,23 @@ def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: in
         raise InputError(Fault(text, place))
     if layer is None:
         _check_all(checkpoint, family, layers)
-    blocks = [_block(checkpoint, family, layers[i], i, target) for i in wanted]
-    first = _settings(checkpoint, family, wanted[0])
+    fields, verdict = Fields(checkpoint.config), Verdict()
+    checkpoint = replace(checkpoint, config=fields)
+    settings = {i: _settings(checkpoint, family, Asked(i, rows, verdict)) for i in wanted}
+    blocks = [
+        _block(checkpoint, family, layers[i], i, target, settings[i], verdict) for i in wanted
+    ]
+    _check_sizes(fields, family, blocks[0], checkpoint, verdict)
+    judge(fields, family.allowed, verdict)
+    if verdict.refused:
+        what = ", ".join(dict.fromkeys(verdict.refused))
+        raise InputError(Fault(say("import.unsaid", what=what), place))
+    first = settings[wanted[0]]
     width = _width(checkpoint, family, blocks[0])
     what = say("import.layers", n=len(wanted)) if layer is None else say("import.layer", n=layer)
     data: dict[str, Any] = {
         "title": f"{checkpoint.path.resolve().name} ({name}), {what}",
+        **({"notes": " ".join(verdict.notes)} if verdict.notes else {}),
         "norm": first["norm"],
         "weight_layout": "in_out" if family.in_out else "out_in",
         "x": {"random": [rows, width], "seed": 0},
@@ -100,9 +110,11 @@ def _names(
         older = re.sub("weight$", "gamma", re.sub("bias$", "beta", name))
         names = [start + name, *([start + older] if key.endswith((".gamma", ".beta")) else [])]
         there = [name for name in names if name in checkpoint.where]
+        if re.search(lacks, key):
+            continue
         if there:
             found[key] = there[0]
-        elif not re.search(lacks, key):
+        else:
             missing.append(start + name)
     if missing:
         text = say("import.missing", names=listed(missing))
@@ -135,9 +147,9 @@ def _asked(checkpoint: Checkpoint, ask: Callable[[], Any]) -> Any:
     raise InputError(Fault(text, Place(str(checkpoint.path))))
 
 
-def _settings(checkpoint: Checkpoint, family: Family, layer: int) -> Parts:
+def _settings(checkpoint: Checkpoint, family: Family, asked: Asked) -> Parts:
     """Give what the config says of a layer, checked as it would be in a file."""
-    found: Parts = _asked(checkpoint, lambda: family.settings(checkpoint.config, layer))
+    found: Parts = _asked(checkpoint, lambda: family.settings(checkpoint.config, asked))
     checker = Checker(Source("config.json", ""))
     checker.mapping(dict(found), (), TOP)
     checker.give_up()
@@ -145,7 +157,13 @@ def _settings(checkpoint: Checkpoint, family: Family, layer: int) -> Parts:
 
 
 def _block(
-    checkpoint: Checkpoint, family: Family, prefix: str, layer: int, target: Path
+    checkpoint: Checkpoint,
+    family: Family,
+    prefix: str,
+    layer: int,
+    target: Path,
+    settings: Parts,
+    verdict: Verdict,
 ) -> dict[str, Any]:
     """Give the keys of one layer; every tensor of it must have found a place."""
     start = prefix + family.layer.format(i=layer)
@@ -153,15 +171,32 @@ def _block(
     names = _names(checkpoint, family, family.names, start)
     strange = sorted(set(own) - set(names.values()))
     strange = [name for name in strange if not re.search(family.spare, name)]
+    if unused := [name for name in strange if name.removeprefix(start) in family.names.values()]:
+        verdict.note("import.unused", names=listed(unused))
+    strange = [name for name in strange if name not in unused]
     if strange:
         text = say("import.strange", names=listed(strange))
         raise InputError(Fault(text, Place(str(checkpoint.path))))
-    settings = _settings(checkpoint, family, layer)
     refs = _refs(checkpoint, names, target)
     found: dict[str, Any] = {}
-    for part in ("attn", "ffn", "norm1", "norm2"):
+    for part in (*SUBLAYERS, *NORM_KEYS[:2]):
         found[part] = {**settings.get(part, {}), **refs.get(part, {})}
     return found
+
+
+def _check_sizes(
+    c: Fields, family: Family, block: Mapping[str, Any], checkpoint: Checkpoint, verdict: Verdict
+) -> None:
+    """Refuse sizes of the config that its tensors do not have."""
+    width = _width(checkpoint, family, block)
+    for key in ("hidden_size", "n_embd", "d_model"):
+        if c.get(key) not in (None, width):
+            verdict.refuse(key, c[key])
+    own = block["attn"].get("w_q")
+    if own and c.get("head_dim") is not None:
+        rows = checkpoint.where[own["key"]][1].shape[1 if family.in_out else 0]
+        if c["head_dim"] * block["attn"]["n_heads"] != rows:
+            verdict.refuse("head_dim", c["head_dim"])
 
 
 def _refs(
@@ -205,7 +240,7 @@ def as_yaml(written: Written) -> str:
             for block in value:
                 inner = [line for part, own in block.items() for line in _part(part, own, "    ")]
                 lines += ["  - " + inner[0].lstrip(), *inner[1:]]
-        elif key in ("attn", "ffn", "norm1", "norm2", "final_norm"):
+        elif key in (*SUBLAYERS, *NORM_KEYS, "final_norm"):
             lines += _part(key, value, "")
         else:
             lines.append(f"{key}: {_written(value)}")

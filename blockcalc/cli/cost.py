@@ -25,7 +25,7 @@ from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 
 if TYPE_CHECKING:
-    from blockcalc.cost.plan import Plan
+    from blockcalc.costs.plan import Plan
     from blockcalc.explain.document import Document
 
 
@@ -88,8 +88,8 @@ def shapes(
     wanted = {"d_model": d_model, "d_ff": d_ff, "heads": heads, "kv_heads": kv_heads, "d_head": d_head,
               "tokens": tokens, "batch": batch, "gated": gated, "norm_kind": norm_kind, "bias": bias}  # fmt: skip
     plan = _plan(file, preset, norm, sets, wanted)
-    from blockcalc.cost.data import shapes_data
-    from blockcalc.cost.shapes import shape_pieces
+    from blockcalc.costs.data import shapes_data
+    from blockcalc.costs.shapes import shape_pieces
     from blockcalc.explain.document import Document
 
     document = Document(lambda: shape_pieces(plan), lambda: shapes_data(plan))
@@ -130,7 +130,7 @@ def cost(
     debug: DebugOpt = False,
 ) -> None:
     """Count parameters, operations and bytes."""
-    from blockcalc.cost.plan import AXES, BITS, with_lora
+    from blockcalc.costs.plan import AXES, BITS, with_lora
 
     axis = double.replace("-", "_") if double else None
     if axis is not None and axis not in AXES:
@@ -142,8 +142,8 @@ def cost(
               "tokens": tokens, "batch": batch, "layers": layers, "gated": gated, "norm_kind": norm_kind,
               "bias": bias}  # fmt: skip
     plan = with_lora(_plan(file, preset, norm, sets, wanted), dtype, lora, lora_on)
-    from blockcalc.cost.data import cost_data
-    from blockcalc.cost.explain import cost_pieces
+    from blockcalc.costs.data import cost_data
+    from blockcalc.costs.explain import cost_pieces
     from blockcalc.explain.document import Document
 
     document = Document(lambda: cost_pieces(plan, axis), lambda: cost_data(plan, axis))
@@ -158,8 +158,8 @@ def _plan(
     wanted: dict[str, Any],
 ) -> Plan:
     """Find what is to be counted: a file, a published model, or a block of given sizes."""
-    from blockcalc.cli import samples as embedded
-    from blockcalc.cost.plan import Sizes, of_file, with_axes
+    from blockcalc.costs.plan import Sizes, of_file, with_axes
+    from blockcalc.files import samples as embedded
 
     sizes = {key: value for key, value in wanted.items() if value is not None}
     if norm is not None:
@@ -186,7 +186,7 @@ def _plan(
 
 
 def _preset(preset: str, sets: list[str] | None, sizes: dict[str, Any]) -> Plan:
-    from blockcalc.cost.presets import PRESETS
+    from blockcalc.costs.presets import PRESETS
 
     if sets:
         raise UsageError(Fault(say("cli.formats_two", names="--preset, --set")))

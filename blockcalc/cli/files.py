@@ -39,7 +39,7 @@ def samples(
     debug: DebugOpt = False,
 ) -> None:
     """List the samples, or copy them out."""
-    from blockcalc.cli import samples as kept
+    from blockcalc.files import samples as kept
 
     if copy is None:
         from blockcalc.reading.load import read_file

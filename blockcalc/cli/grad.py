@@ -80,16 +80,16 @@ def grad(
 ) -> None:
     """Show the backward pass in the terminal."""
     spec = read_spec(file, norm, eps, sets, rounding)
-    from blockcalc.grad.run import work_gradients
+    from blockcalc.gradients.run import work_gradients
     from blockcalc.views.screen import make_console
     from blockcalc.views.terminal import Terminal
 
     kind = loss.value if loss else None
     screen = Terminal(make_console("never" if no_color else color.value))
     if depths is not None:
-        from blockcalc.grad.loss import choose_loss, loss_text
-        from blockcalc.grad.stacks import depths as work_depths
-        from blockcalc.grad.tables import stacks
+        from blockcalc.gradients.loss import choose_loss, loss_text
+        from blockcalc.gradients.stacks import depths as work_depths
+        from blockcalc.gradients.tables import stacks
 
         asked = {"--numeric": numeric, "--lr": lr, "--chain": chain, "--steps": steps}
         if spare := [option for option, value in asked.items() if value]:
@@ -103,8 +103,8 @@ def grad(
     if numeric and spec.rounding:
         raise UsageError(Fault(say("numeric.round")))
     trace = work_gradients(spec, kind, chain, rate)
-    from blockcalc.grad.differences import AGREES, differences
-    from blockcalc.grad.explain import explain_gradient
+    from blockcalc.gradients.differences import differences
+    from blockcalc.gradients.explain import explain_gradient
 
     found_numeric = differences(spec, kind, trace) if numeric else []
     pieces = explain_gradient(spec, trace, depth_of(detail, digits, no_prose, whole, steps))
@@ -114,10 +114,10 @@ def grad(
     if rate is not None:
         _descend(screen, spec, trace, kind, rate, digits)
     if numeric:
-        from blockcalc.grad.tables import numeric as beside
+        from blockcalc.gradients.tables import numeric as beside
 
-        screen.print(beside(found_numeric, AGREES))
-        if any(d.relative > AGREES for d in found_numeric):
+        screen.print(beside(found_numeric))
+        if any(d.wrong for d in found_numeric):
             raise typer.Exit(1)
 
 
@@ -125,8 +125,8 @@ def _descend(
     screen: Terminal, spec: Spec, trace: Trace, kind: str | None, rate: float, digits: int
 ) -> None:
     """Show what one step of gradient descent does."""
-    from blockcalc.grad.loss import loss_after
-    from blockcalc.grad.tables import descent
+    from blockcalc.gradients.loss import loss_after
+    from blockcalc.gradients.tables import descent
 
     before = float(trace.arrays["loss"][0])
     screen.print(descent(before, loss_after(spec, kind, trace), rate, digits))

@@ -168,8 +168,8 @@ def export(
         raise UsageError(Fault(say("cli.needs_grad")))
     if grad:
         from blockcalc.cli.inputs import parse_rate
-        from blockcalc.grad.explain import explain_gradient
-        from blockcalc.grad.run import work_gradients
+        from blockcalc.gradients.explain import explain_gradient
+        from blockcalc.gradients.run import work_gradients
 
         rate = None if lr is None else parse_rate(lr)
         spec = read_spec(file, norm, eps, sets, rounding)

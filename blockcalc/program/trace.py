@@ -54,6 +54,13 @@ class Trace(Mapping[str, Array]):
             yield Step(index, eq, inputs, self.arrays[eq.out.name])
 
 
+def sealed(trace: Trace) -> Trace:
+    """Make the arrays of a trace read-only, for they belong to one run."""
+    for array in trace.arrays.values():
+        array.setflags(write=False)
+    return trace
+
+
 def steps(
     program: Program,
     arrays: Mapping[str, Array],

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from blockcalc.cli.samples import folder
+from blockcalc.files.samples import folder
 from tests.bench.startup import pair
 
 

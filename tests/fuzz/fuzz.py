@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import blockcalc
-from blockcalc.cost.explain import cost_pieces
-from blockcalc.cost.plan import of_file
-from blockcalc.cost.shapes import shape_pieces
+from blockcalc.costs.explain import cost_pieces
+from blockcalc.costs.plan import of_file
+from blockcalc.costs.shapes import shape_pieces
 from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.files.decode import decode, read_text
-from blockcalc.grad.run import work_gradients
+from blockcalc.gradients.run import work_gradients
 from blockcalc.notation.alphabets import Text
 from blockcalc.reading.checker import Checker
 from blockcalc.reading.load import check

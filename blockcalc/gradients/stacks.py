@@ -9,7 +9,7 @@ from math import sqrt
 import numpy as np
 
 from blockcalc.errors import Fault, UsageError
-from blockcalc.grad.run import gradient_of, norm_of, parameters, work_gradients
+from blockcalc.gradients.run import gradient_of, norm_of, parameters, work_gradients
 from blockcalc.messages import say
 from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.spec import Spec

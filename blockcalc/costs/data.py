@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from blockcalc.cost.closed_form import Form, plus, written
-from blockcalc.cost.count import GROUPS, Cost
-from blockcalc.cost.growth import doubled, grown, overtaken
-from blockcalc.cost.plan import Plan, fitting
+from blockcalc.costs.closed_form import Form, plus, written
+from blockcalc.costs.count import GROUPS, Cost
+from blockcalc.costs.growth import doubled, grown, overtaken
+from blockcalc.costs.plan import Plan, fitting
 from blockcalc.notation.alphabets import Text
 
 VERSION = 1

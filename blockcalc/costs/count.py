@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
-from blockcalc.cost.closed_form import Form, Forms, times
-from blockcalc.cost.plan import BITS, WEIGHTS_ONLY, Plan
+from blockcalc.costs.closed_form import Form, Forms, times
+from blockcalc.costs.plan import BITS, WEIGHTS_ONLY, Plan
 from blockcalc.nn.block import program_of
 from blockcalc.nn.settings import AttentionSettings, FfnSettings, NormSettings
 from blockcalc.ops.elementwise import Quotient

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blockcalc.cost.plan import Model, Outside
+from blockcalc.costs.plan import Model, Outside
 
 
 def _norm(name: str, width: int, beta: bool = True) -> tuple[Outside, ...]:

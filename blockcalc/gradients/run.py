@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from blockcalc.errors import Fault, UsageError
-from blockcalc.grad.loss import _arrays, choose_loss
+from blockcalc.gradients.loss import choose_loss, with_matrix
 from blockcalc.messages import say
 from blockcalc.nn.run import check_size, run
 from blockcalc.nn.spec import Spec
@@ -17,7 +17,7 @@ from blockcalc.ops.op import Array, Ref
 from blockcalc.ops.reduce import Reduce
 from blockcalc.program.backward import BackwardSettings, with_gradients
 from blockcalc.program.program import Equation, Program, Section
-from blockcalc.program.trace import Trace, steps
+from blockcalc.program.trace import Trace, sealed, steps
 
 
 def work_gradients(
@@ -49,10 +49,10 @@ def work_gradients(
     if rate is not None:
         program = _with_new(program, rate)
     check_size(spec, program)
-    values = _arrays(spec, loss, trace)
+    values = with_matrix(spec, loss, trace)
     for step in steps(program, values, spec.rounding, len(trace.program.equations)):
         values[step.equation.out.name] = step.value
-    return Trace(program, values, spec.rounding)
+    return sealed(Trace(program, values, spec.rounding))
 
 
 def _refuse_inside(program: Program) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from blockcalc.cost.closed_form import written
-from blockcalc.cost.count import Cost
-from blockcalc.cost.explain import cost_head
-from blockcalc.cost.plan import Plan, fitting
+from blockcalc.costs.closed_form import written
+from blockcalc.costs.count import Cost
+from blockcalc.costs.explain import cost_head
+from blockcalc.costs.plan import Plan, fitting
 from blockcalc.explain.document import Entry, Head, Heading, Listing, Piece, listing
 from blockcalc.messages import say
 from blockcalc.messages.words import dims

@@ -50,7 +50,8 @@ def loss_text(spec: Spec, loss: Loss) -> str:
     return say(f"loss.{loss.kind}" if given else "loss.mse.x", name=_result(spec).name)
 
 
-def _arrays(spec: Spec, loss: Loss, trace: Trace) -> dict[str, Array]:
+def with_matrix(spec: Spec, loss: Loss, trace: Trace) -> dict[str, Array]:
+    """Give the numbers of a run with the matrix of the loss: x, where the file gives none."""
     arrays = dict(trace.arrays)
     if loss.matrix and loss.matrix not in arrays:
         arrays[loss.matrix] = arrays["x"]
@@ -68,11 +69,12 @@ def loss_of(spec: Spec, loss: Loss) -> float:
     """Work a block forward, and its loss."""
     trace = run(spec)
     out = trace.arrays[trace.program.equations[-1].out.name]
-    other = _arrays(spec, loss, trace).get(loss.matrix)
-    return _loss(loss, out, other)
+    other = with_matrix(spec, loss, trace).get(loss.matrix)
+    return loss_value(loss, out, other)
 
 
-def _loss(loss: Loss, out: Array, other: Array | None) -> float:
+def loss_value(loss: Loss, out: Array, other: Array | None) -> float:
+    """Work a loss from the result and its matrix."""
     if loss.kind == "sum" or other is None:
         return float(out.sum())
     return float((out * other).sum() if loss.kind == "dot" else ((out - other) ** 2).mean())

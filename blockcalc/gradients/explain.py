@@ -11,9 +11,9 @@ from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import Column, Entry, Heading, Listing, Piece
 from blockcalc.explain.head import collapses, head, two_features
 from blockcalc.explain.steps import Explainer
-from blockcalc.grad.loss import loss_text
-from blockcalc.grad.run import gradient_of, norm_of, parameters, scale
-from blockcalc.grad.tables import written
+from blockcalc.gradients.loss import loss_text
+from blockcalc.gradients.run import gradient_of, norm_of, parameters, scale
+from blockcalc.gradients.tables import written
 from blockcalc.messages import say
 from blockcalc.messages.words import dims
 from blockcalc.nn.activations import ACTIVATIONS

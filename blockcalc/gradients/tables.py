@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from blockcalc.explain.document import Column, Heading, Listing, Piece, Remark
-from blockcalc.grad.differences import Difference
-from blockcalc.grad.stacks import Depth as StackDepth
+from blockcalc.gradients.differences import Difference
+from blockcalc.gradients.stacks import Depth as StackDepth
 from blockcalc.messages import say
 from blockcalc.nn.orders import SUBLAYERS
 from blockcalc.notation.alphabets import Text
@@ -33,16 +33,16 @@ def descent(before: float, after: float, rate: float, digits: int) -> Iterator[P
     )
 
 
-def numeric(found: Sequence[Difference], agrees: float) -> Iterator[Piece]:
+def numeric(found: Sequence[Difference]) -> Iterator[Piece]:
     """Set gradients beside their differences."""
     yield Heading(say("heading.numeric"), prose=say("prose.numeric"))
     rows = [
         (
             f"grad.{d.name}",
-            f"{d.norm:.6g}",
-            f"{d.numeric:.6g}",
-            f"{d.largest:.1e}",
-            f"{d.relative:.1e}",
+            written(d.norm, 6),
+            written(d.numeric, 6),
+            written(d.largest, 2),
+            written(d.relative, 2),
         )
         for d in found
     ]
@@ -55,10 +55,14 @@ def numeric(found: Sequence[Difference], agrees: float) -> Iterator[Piece]:
     )
     yield Listing(tuple(Column(say(f"column.{key}"), kind) for key, kind in columns), tuple(rows))
     worst = max(found, key=lambda d: d.relative)
-    if worst.relative <= agrees:
-        yield Remark(say("numeric.agrees", worst=f"{worst.relative:.1e}"))
+    for d in found:
+        if d.unjudged:
+            yield Remark(say("numeric.unjudged", name=f"grad.{d.name}", n=d.unjudged))
+    if wrong := [d for d in found if d.wrong]:
+        for d in wrong:
+            yield Remark(say("numeric.differs", name=f"grad.{d.name}", n=d.wrong))
     else:
-        yield Remark(say("numeric.differs", name=f"grad.{worst.name}"))
+        yield Remark(say("numeric.agrees", worst=written(worst.relative, 2)))
 
 
 def stacks(found: Sequence[StackDepth], counts: Sequence[int], loss: str) -> Iterator[Piece]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
-from blockcalc.cost.closed_form import Form, plus, written
-from blockcalc.cost.count import GROUPS, Cost, Parameter
-from blockcalc.cost.growth import doubled, growth, overtaking
-from blockcalc.cost.plan import BITS, WEIGHTS_ONLY, Plan, fitting
+from blockcalc.costs.closed_form import Form, plus, written
+from blockcalc.costs.count import GROUPS, Cost, Parameter
+from blockcalc.costs.growth import doubled, growth, overtaking
+from blockcalc.costs.plan import BITS, WEIGHTS_ONLY, Plan, fitting
 from blockcalc.explain.document import Bar, Entry, Head, Heading, Listing, Piece, Remark, listing
 from blockcalc.messages import say
 from blockcalc.messages.words import dims, listed

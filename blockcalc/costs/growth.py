@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import log2
 
-from blockcalc.cost.count import GROUPS, Cost
-from blockcalc.cost.plan import fitting, resized
+from blockcalc.costs.count import GROUPS, Cost
+from blockcalc.costs.plan import fitting, resized
 from blockcalc.explain.document import Column, Entry, Heading, Listing, Piece, Remark
 from blockcalc.messages import say
 from blockcalc.notation.counts import compact, grouped, size

@@ -1,0 +1,245 @@
+"""What is public: blocks read, worked, differentiated, counted and compared from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from blockcalc.errors import Fault, UsageError
+from blockcalc.files.decode import read_text
+from blockcalc.files.samples import files
+from blockcalc.messages import say
+from blockcalc.messages.words import did_you_mean
+from blockcalc.nn.run import run as run_spec
+from blockcalc.nn.spec import Spec
+from blockcalc.program.align import align
+from blockcalc.program.trace import Trace
+from blockcalc.reading import load as reader
+from blockcalc.reading.checker import Checker
+
+if TYPE_CHECKING:
+    from blockcalc.costs.count import Cost
+
+Source = Spec | Mapping[str, Any] | str | os.PathLike[str]
+
+
+def load(
+    source: Source,
+    sets: Sequence[tuple[str, str]] | Mapping[str, str] = (),
+    *,
+    order: str | None = None,
+) -> Spec:
+    """Read a YAML or JSON file, or the same content as a dict.
+
+    Parameters
+    ----------
+    source : path, mapping or Spec
+        ``-`` is standard input; a mapping may hold NumPy arrays; a Spec stays as it is.
+    sets : mapping or sequence of (key, text)
+        Keys set over those of the file, in YAML: ``{"attn.causal": "true"}``.
+    order : str, optional
+        ``post`` or ``pre``, over what the file says.
+
+    Returns
+    -------
+    Spec
+
+    Raises
+    ------
+    InputError
+        With every fault that was found, up to twenty, each with file, line and column.
+
+    Examples
+    --------
+    >>> spec = load({"x": [[1, "1/3"]], "attn": {"out": [[0, 1]]}})
+    >>> spec.arrays["x"]
+    array([[1.        , 0.33333333]])
+    """
+    if isinstance(source, Spec):
+        return source.with_order(order) if order else source
+    if not isinstance(source, Mapping | str | os.PathLike):
+        raise UsageError(Fault(say("api.source", what=type(source).__name__)))
+    pairs = list(sets.items() if isinstance(sets, Mapping) else sets)
+    where = source if isinstance(source, Mapping) else os.fspath(source)
+    return reader.load(where, pairs, [order] if order else [])
+
+
+def loads(text: str) -> Spec:
+    r"""Read the text of a YAML or JSON file.
+
+    Examples
+    --------
+    >>> loads("x: [[1, 2]]\nattn: {out: [[0, 1]]}").shapes["x"]
+    (1, 2)
+    """
+    if not isinstance(text, str):
+        raise UsageError(Fault(say("api.text", what=type(text).__name__)))
+    return reader.check(Checker(read_text(text, "<text>"), False))
+
+
+def sample(name: str = "tiny") -> Spec:
+    """Read a sample that comes with the package, by its name.
+
+    Examples
+    --------
+    >>> sample("tiny").shapes["x"]
+    (3, 2)
+    """
+    known = {path.stem: path for path in files()}
+    if name not in known:
+        hint = did_you_mean(str(name), list(known))
+        raise UsageError(Fault(say("api.sample", name=name, known=", ".join(known)), hint=hint))
+    return reader.load(known[name])
+
+
+def run(source: Source, dtype: DTypeLike = "float64") -> Trace:
+    """Work a block forward.
+
+    Parameters
+    ----------
+    source : path, mapping or Spec
+    dtype : dtype
+        ``float64`` or ``float32``: the precision of every step.
+
+    Returns
+    -------
+    Trace
+        Every step by name, in order; its arrays are read-only.
+
+    Examples
+    --------
+    >>> run(sample("tiny"))["attn.scores"]
+    array([[1., 0., 1.],
+           [1., 1., 2.],
+           [2., 1., 3.]])
+    """
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        raise UsageError(Fault(say("run.dtype", dtype=dtype))) from None
+    return run_spec(load(source), name)
+
+
+def grad(source: Source, loss: str | None = None, *, chain: bool = False) -> Trace:
+    """Work a block forward and backward.
+
+    Parameters
+    ----------
+    source : path, mapping or Spec
+    loss : str, optional
+        ``sum``, ``mse`` or ``dot``; by default what the file says.
+    chain : bool
+        Whether softmax and norms are gone through step by step, and not by their closed forms.
+
+    Returns
+    -------
+    Trace
+        With ``loss``, and ``grad.`` before the name of every step, weight and x.
+
+    Examples
+    --------
+    >>> grad({"x": [[1.0, 2.0, 4.0]], "attn": {"out": [[1, 1, 1]]}, "stop": "residual1"}, "sum")["grad.x"]
+    array([[1., 1., 1.]])
+    """
+    from blockcalc.gradients.run import work_gradients
+
+    return work_gradients(load(source), loss, chain)
+
+
+def cost(source: Source | None = None, *, preset: str | None = None, **sizes: Any) -> Cost:
+    """Count parameters, operations and bytes from shapes alone.
+
+    Parameters
+    ----------
+    source : path, mapping or Spec, optional
+    preset : str, optional
+        A published model, such as ``gpt2``, in place of a source.
+    **sizes
+        ``d_model``, ``d_ff``, ``heads``, ``tokens``, …, in place of a source or over those of a preset.
+
+    Returns
+    -------
+    Cost
+        ``parameters_of_all``, ``flops_of()``, ``cache_bytes``, ``training``, …
+
+    Examples
+    --------
+    >>> cost(d_model=512, d_ff=2048, heads=8).parameters_of()
+    3152384
+    """
+    from blockcalc.costs.count import Cost
+    from blockcalc.costs.plan import Sizes, of_file
+    from blockcalc.costs.presets import PRESETS
+
+    if source is not None:
+        if preset is not None or sizes:
+            raise UsageError(Fault(say("api.cost")))
+        return Cost(of_file(load(source)))
+    if preset is not None and preset not in PRESETS:
+        hint = did_you_mean(preset, list(PRESETS))
+        text = say("plan.preset", word=preset, known=", ".join(PRESETS))
+        raise UsageError(Fault(text, hint=hint))
+    try:
+        plan = PRESETS[preset].plan(**sizes) if preset else Sizes(**sizes).plan()
+    except TypeError:
+        known = ", ".join(Sizes.__dataclass_fields__)
+        raise UsageError(Fault(say("api.sizes", known=known, names=", ".join(sizes)))) from None
+    return Cost(plan)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A step of one run beside the same step of another; ``largest`` is how far they differ, None where one lacks it."""
+
+    a: str | None
+    b: str | None
+    largest: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs, their steps in pairs."""
+
+    a: Trace
+    b: Trace
+    pairs: tuple[Pair, ...]
+
+    @property
+    def first(self) -> str | None:
+        """Name the first step that both have and that differs."""
+        return next((pair.a for pair in self.pairs if pair.largest), None)
+
+
+def compare(a: Source, b: Source | None = None) -> Comparison:
+    """Work two blocks, or one in post-norm and in pre-norm order, and pair their steps.
+
+    Examples
+    --------
+    >>> compare(sample("tiny")).first
+    'attn.q'
+    """
+    one = load(a)
+    if b is None:
+        first, second = run(one.with_order("post")), run(one.with_order("pre"))
+    else:
+        first, second = run(one), run(b)
+    return Comparison(first, second, tuple(_pairs(first, second)))
+
+
+def _pairs(a: Trace, b: Trace) -> list[Pair]:
+    """Pair the steps of two runs and measure how far they differ."""
+    found = []
+    for i, j in align(a.program, b.program):
+        one = None if i is None else a.program.equations[i].out.name
+        two = None if j is None else b.program.equations[j].out.name
+        largest = None
+        if one is not None and two is not None and a[one].shape == b[two].shape:
+            with np.errstate(invalid="ignore"):
+                largest = float(np.nanmax(np.abs(b[two] - a[one]), initial=0.0))
+        found.append(Pair(one, two, largest))
+    return found
