@@ -8,9 +8,11 @@ array([[2., 4.]])
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # without typing, so that the entry point is reached at once
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from blockcalc.api import compare, cost, grad, load, loads, run, sample
     from blockcalc.errors import BlockcalcError, InputError, UsageError, WriteError
     from blockcalc.nn.spec import Spec

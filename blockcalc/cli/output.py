@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import sys
 import tempfile
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from blockcalc.errors import Fault, Place, WriteError
 from blockcalc.messages import say
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let Ctrl-C raise, so that what was begun is taken back before the process ends."""
+    before = signal.getsignal(signal.SIGINT)
+    ours = callable(before) and threading.current_thread() is threading.main_thread()
+    if ours:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, before)
 
 
 def write_file(target: str, content: bytes, force: bool = False) -> None:
@@ -21,6 +38,11 @@ def write_file(target: str, content: bytes, force: bool = False) -> None:
     WriteError
         The file exists and ``force`` is not given, or it cannot be written.
     """
+    with _undisturbed():
+        _write_whole(target, content, force)
+
+
+def _write_whole(target: str, content: bytes, force: bool) -> None:
     temporary: str | None = None
     taken = Fault(say("write.exists"), Place(target), say("write.exists.hint"))
     try:
