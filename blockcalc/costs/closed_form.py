@@ -114,7 +114,7 @@ class Forms:
                 ("G", "D") if "G" in sizes else None,
             )
             form = plus({heads: 1}, {few or heads: 2})
-            if self.value(form) == n:
+            if "D" in sizes and self.value(form) == n:
                 return form
         for letters in wanted.get(axis, []):
             if all(letter in sizes for letter in letters) and self.value({letters: 1}) == n:

@@ -53,6 +53,7 @@ class Shown:
 
     def __post_init__(self) -> None:
         self._places: dict[At, int] = {}
+        self._noises: dict[At, float] = {}
         self._double = self.value.dtype == np.float64
         self._noise = 8 * float(np.finfo(self.value.dtype).eps)
 
@@ -73,6 +74,11 @@ class Shown:
 
     def noise(self, at: At) -> float:
         """Give the size below which the number at a place is round-off."""
+        if at not in self._noises:
+            self._noises[at] = self._noise_at(at)
+        return self._noises[at]
+
+    def _noise_at(self, at: At) -> float:
         if self.magnitude is None:
             size = self.inherited(at) if self.inherited and self.value[at] else 0.0
             return size if 0 < abs(self.value[at]) <= size else 0.0

@@ -31,6 +31,7 @@ from blockcalc.notation.alphabets import Text
 from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.expr import At, Call, Cell, Expr, Figure, Name, evaluate, fill, walk
 from blockcalc.ops.op import Array, Ref
+from blockcalc.program.exactness import Exactness
 from blockcalc.program.program import Equation, Section
 from blockcalc.program.trace import Step, Trace
 
@@ -73,6 +74,7 @@ class Explainer:
         self.shown: dict[tuple[str, str], Shown] = {}
         self.first_shown: dict[str, Shown] = {}
         self.made = {eq.out.name: eq for eq in self.program.equations}
+        self.exact = Exactness(self.made, trace.arrays)
         self.chosen = chosen_steps(self.program, depth.patterns) if depth.patterns else None
 
     def matrix(self, ref: Ref) -> Shown:
@@ -99,7 +101,7 @@ class Explainer:
         inputs = [self.trace.arrays[r.name] for r in eq.inputs]
         with np.errstate(all="ignore"):
             shown.magnitude = eq.op.magnitude([self.sized(ref) for ref in eq.inputs])
-        shown.certain = lambda at: is_certain(eq, inputs, at)
+        shown.certain = lambda at: is_certain(eq, inputs, at) or self.exact(eq.out.name, at)
         if shown.magnitude is None and isinstance(eq.op, Elementwise):
             shown.inherited = lambda at: self.inherited(eq, at)
 

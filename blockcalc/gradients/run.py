@@ -45,6 +45,9 @@ def work_gradients(
     loss = choose_loss(spec, kind)
     trace = run(spec)
     _refuse_inside(trace.program)
+    out = trace.program.equations[-1].out.name
+    if np.isneginf(trace.arrays[out]).any():
+        raise UsageError(Fault(say("grad.masked", name=out), hint=say("grad.inside.hint")))
     program = with_gradients(trace.program, loss, chain)
     if rate is not None:
         program = _with_new(program, rate)

@@ -32,6 +32,7 @@ TEXTS: dict[str, str] = {
     "numeric.unjudged": "{name}: differences cannot judge {n} entries; the loss bends too fast there, beside its round-off.",
     "numeric.round": "--numeric compares exact gradients; rounding every step leaves none",
     "numeric.large": "--numeric works the block twice for each of {n} entries; at most {most} may be",
+    "grad.masked": "{name} has minus infinity where a mask hides a key, so no loss can be made of it",
     "grad.inside": "no gradient is given where the block stops inside a softmax that subtracts its row maximum",
     "grad.inside.hint": "stop at attn.weights or later, or use softmax: plain",
     "lr.finite": "--lr is a number above 0; this is '{text}'",
