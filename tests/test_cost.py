@@ -37,10 +37,11 @@ from blockcalc.explain.document import Bar, Listing, Remark
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.block import build
 from blockcalc.notation.alphabets import Text
-from blockcalc.ops import expr
+from blockcalc.ops import evaluate as expr
 from blockcalc.ops.derivative import derivative
 from blockcalc.ops.elementwise import Centered, Elementwise
-from blockcalc.ops.expr import Binary, Call, Expr, Fold, Num, Slot, arrays, walk
+from blockcalc.ops.evaluate import arrays
+from blockcalc.ops.expr import Binary, Call, Expr, Fold, Num, Slot, walk
 from blockcalc.ops.matmul import MatMul
 from blockcalc.ops.op import Array
 from blockcalc.ops.reduce import Reduce
@@ -253,6 +254,11 @@ def _counted(op: Any, inputs: list[Array], monkeypatch: pytest.MonkeyPatch) -> i
 
     monkeypatch.setitem(expr.FUNCTIONS, "erfc", erfc)
     monkeypatch.setattr(expr, "_plain", lambda v: v)
+    monkeypatch.setattr(
+        expr,
+        "_logistic",
+        lambda a, b, leaf: expr._evaluate(a, leaf) / (1 + np.exp(expr._evaluate(b, leaf))),
+    )
     with np.errstate(all="ignore"):
         if isinstance(op, Elementwise):
             expr._evaluate(op.body, lambda e: op.aligned(own)[e.index])  # type: ignore[attr-defined]

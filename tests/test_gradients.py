@@ -86,7 +86,7 @@ def _name(ref: Ref) -> Expr:
 
 
 def _work(tree: Expr, xs: list[Array]) -> float:
-    from blockcalc.ops.expr import evaluate
+    from blockcalc.ops.evaluate import evaluate
 
     return float(
         evaluate(tree, lambda e: float(xs[e.operand][e.at]) if isinstance(e, Cell) else 0.0)
@@ -717,7 +717,7 @@ def test_remarks_are_of_numbers() -> None:
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_slopes_stay_in_range(name: str) -> None:
     from blockcalc.ops.derivative import derivative
-    from blockcalc.ops.expr import arrays
+    from blockcalc.ops.evaluate import arrays
 
     xs = np.array([-1e3, -705.0, -30.0, 30.0, 1e3])
     slopes = np.broadcast_to(arrays(derivative(ACTIVATIONS[name].body, 0), [xs]), xs.shape)

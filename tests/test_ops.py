@@ -10,7 +10,8 @@ from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.block import build
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.elementwise import SQUARE, Centered, Elementwise, Quotient
-from blockcalc.ops.expr import Cell, Expr, Name, evaluate
+from blockcalc.ops.evaluate import evaluate
+from blockcalc.ops.expr import Cell, Expr, Name
 from blockcalc.ops.op import Op, Ref
 from blockcalc.ops.reduce import Reduce
 from blockcalc.program.program import Equation

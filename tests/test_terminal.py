@@ -235,7 +235,7 @@ def test_the_head_tells_the_conventions() -> None:
     for words in ("3 (t1, t2, t3)", "d_model = 2, d_head = 2, d_ff = 3", "post-norm", "divides by n, eps = 0",
                   "√d_head = √2", "softmax plain", "activation ReLU", "row vectors",
                   "x → attention → + x → LayerNorm → FFN → + norm1 → LayerNorm → out",
-                  "With d_model = 2 LayerNorm can only answer +1 and -1"):  # fmt: skip
+                  "With d_model = 2 a row that LayerNorm has normalized tells only which"):  # fmt: skip
         assert words in out
     assert "can only answer" not in text(cli("run", str(folder() / "three_features.yaml")))
 

@@ -14,21 +14,8 @@ from fractions import Fraction
 
 from blockcalc.explain.document import Line
 from blockcalc.notation.digits import constant, exact_figure, fraction_of, power_figure, unit_of
-from blockcalc.ops.exact import exact_value
-from blockcalc.ops.expr import (
-    FUNCTIONS,
-    Binary,
-    Call,
-    Cell,
-    Dots,
-    Expr,
-    Figure,
-    Fold,
-    Num,
-    evaluate,
-    substitute,
-    walk,
-)
+from blockcalc.ops.evaluate import FUNCTIONS, evaluate, exact_value
+from blockcalc.ops.expr import Binary, Call, Cell, Dots, Expr, Figure, Fold, Num, substitute, walk
 
 MOST_EXTRA = 17
 MOST_TERMS = 12

@@ -2,14 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
 
 from blockcalc.explain.arithmetic import printed
+from blockcalc.explain.grids import Shown
 from blockcalc.notation.digits import exact_figure
-from blockcalc.ops.exact import exact_value
+from blockcalc.ops.elementwise import Elementwise
+from blockcalc.ops.evaluate import exact_value
 from blockcalc.ops.expr import At, Cell, Expr, Figure, substitute, walk
-from blockcalc.ops.op import Array
+from blockcalc.ops.op import Array, Ref
+from blockcalc.program.exactness import Exactness
 from blockcalc.program.program import Equation
+
+
+class RoundOff:
+    """Tells the numbers of a run from their round-off.
+
+    Parameters
+    ----------
+    made : mapping
+        The equation that makes each result, by its name.
+    arrays : mapping
+        The numbers by name.
+    matrix : callable
+        Gives the shown form of a matrix.
+    """
+
+    def __init__(
+        self,
+        made: Mapping[str, Equation],
+        arrays: Mapping[str, Array],
+        matrix: Callable[[Ref], Shown],
+    ) -> None:
+        self.made, self.arrays, self.matrix = made, arrays, matrix
+        self.exact = Exactness(made, arrays)
+
+    def measure(self, eq: Equation, shown: Shown) -> None:
+        """Let a result know its round-off."""
+        inputs = [self.arrays[r.name] for r in eq.inputs]
+        with np.errstate(all="ignore"):
+            shown.magnitude = eq.op.magnitude([self.sized(ref) for ref in eq.inputs])
+        shown.certain = lambda at: is_certain(eq, inputs, at) or self.exact(eq.out.name, at)
+        if shown.magnitude is None and isinstance(eq.op, Elementwise):
+            shown.inherited = lambda at: self.inherited(eq, at)
+
+    def sized(self, ref: Ref) -> Array:
+        """Give the numbers of a matrix, where one is round-off the size that it is round-off of."""
+        value = self.arrays[ref.name]
+        eq = self.made.get(ref.name)
+        if eq is None:
+            return value
+        magnitude = self.matrix(ref).magnitude
+        if magnitude is None:
+            return value
+        noise = np.abs(value) <= 8 * np.finfo(value.dtype).eps * magnitude
+        return np.where(noise & (value != 0), magnitude, value)
+
+    def inherited(self, eq: Equation, at: At) -> float:
+        """Give the size below which a function of numbers is round-off, for some of them are."""
+        size, others = 0.0, 1.0
+        for cell in walk(eq.op.cell(at, eq.inputs)):
+            if isinstance(cell, Cell):
+                operand = self.matrix(eq.inputs[cell.operand])
+                noise = operand.noise(cell.at)
+                size = max(size, noise)
+                others *= 1.0 if noise else max(1.0, abs(operand.number(cell.at)))
+        return size * others
 
 
 def is_certain(eq: Equation, inputs: Sequence[Array], at: At) -> bool:

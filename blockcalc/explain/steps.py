@@ -22,17 +22,17 @@ from blockcalc.explain.document import (
 )
 from blockcalc.explain.grids import Shown
 from blockcalc.explain.head import dropouts, head, rounding
-from blockcalc.explain.round_off import is_certain
+from blockcalc.explain.round_off import RoundOff
 from blockcalc.explain.summary import composed_formulas
 from blockcalc.messages import known, say
 from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.elementwise import Elementwise, Quotient
-from blockcalc.ops.expr import At, Call, Cell, Expr, Figure, Name, evaluate, fill, walk
+from blockcalc.ops.evaluate import evaluate
+from blockcalc.ops.expr import At, Call, Cell, Expr, Figure, Name, fill, walk
 from blockcalc.ops.op import Array, Ref
-from blockcalc.program.exactness import Exactness
-from blockcalc.program.program import Equation, Section
+from blockcalc.program.program import Section
 from blockcalc.program.trace import Step, Trace
 
 MOST_LINES = 8
@@ -74,7 +74,7 @@ class Explainer:
         self.shown: dict[tuple[str, str], Shown] = {}
         self.first_shown: dict[str, Shown] = {}
         self.made = {eq.out.name: eq for eq in self.program.equations}
-        self.exact = Exactness(self.made, trace.arrays)
+        self.round_off = RoundOff(self.made, trace.arrays, self.matrix)
         self.chosen = chosen_steps(self.program, depth.patterns) if depth.patterns else None
 
     def matrix(self, ref: Ref) -> Shown:
@@ -88,45 +88,13 @@ class Explainer:
             else:
                 self.shown[key] = Shown(ref, value, self.digits_of(ref), whole)
                 if eq := self.made.get(ref.name):
-                    self.measure(eq, self.shown[key])
+                    self.round_off.measure(eq, self.shown[key])
                 self.first_shown[ref.name] = self.shown[key]
         return self.shown[key]
 
     def digits_of(self, ref: Ref) -> int:
         """Give the significant digits that a matrix is shown with."""
         return self.digits
-
-    def measure(self, eq: Equation, shown: Shown) -> None:
-        """Let a result know its round-off."""
-        inputs = [self.trace.arrays[r.name] for r in eq.inputs]
-        with np.errstate(all="ignore"):
-            shown.magnitude = eq.op.magnitude([self.sized(ref) for ref in eq.inputs])
-        shown.certain = lambda at: is_certain(eq, inputs, at) or self.exact(eq.out.name, at)
-        if shown.magnitude is None and isinstance(eq.op, Elementwise):
-            shown.inherited = lambda at: self.inherited(eq, at)
-
-    def sized(self, ref: Ref) -> Array:
-        """Give the numbers of a matrix, where one is round-off the size that it is round-off of."""
-        value = self.trace.arrays[ref.name]
-        eq = self.made.get(ref.name)
-        if eq is None:
-            return value
-        magnitude = self.matrix(ref).magnitude
-        if magnitude is None:
-            return value
-        noise = np.abs(value) <= 8 * np.finfo(value.dtype).eps * magnitude
-        return np.where(noise & (value != 0), magnitude, value)
-
-    def inherited(self, eq: Equation, at: At) -> float:
-        """Give the size below which a function of numbers is round-off, for some of them are."""
-        size, others = 0.0, 1.0
-        for cell in walk(eq.op.cell(at, eq.inputs)):
-            if isinstance(cell, Cell):
-                operand = self.matrix(eq.inputs[cell.operand])
-                noise = operand.noise(cell.at)
-                size = max(size, noise)
-                others *= 1.0 if noise else max(1.0, abs(operand.number(cell.at)))
-        return size * others
 
     def pieces(self) -> Iterator[Piece]:
         if self.chosen is None:

@@ -7,14 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from blockcalc.ops.elementwise import Elementwise
-from blockcalc.ops.expr import (
-    Expr,
-    Num,
-    Slot,
-    call,
-    exp,
-    sqrt,
-)
+from blockcalc.ops.expr import Expr, Num, Slot, call, exp, sqrt
 
 
 def _activation(label: str, function: Callable[[Expr], Expr]) -> Elementwise:

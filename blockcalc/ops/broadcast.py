@@ -10,15 +10,7 @@ from itertools import product
 import numpy as np
 
 from blockcalc.messages import say
-from blockcalc.ops.expr import (
-    At,
-    Cell,
-    Expr,
-    Fold,
-    Over,
-    Slot,
-    call,
-)
+from blockcalc.ops.expr import At, Cell, Expr, Fold, Over, Slot, call
 from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
 
 ITSELF = Slot(0)

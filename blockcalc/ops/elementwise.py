@@ -13,6 +13,7 @@ import numpy as np
 from blockcalc.messages import say
 from blockcalc.ops.broadcast import Total
 from blockcalc.ops.derivative import ONE, ZERO, derivative, needed, times
+from blockcalc.ops.evaluate import arrays
 from blockcalc.ops.expr import (
     At,
     Binary,
@@ -21,7 +22,6 @@ from blockcalc.ops.expr import (
     Expr,
     Num,
     Slot,
-    arrays,
     call,
     entrywise,
     fill,

@@ -7,13 +7,9 @@ readings of the same tree, so they cannot drift apart.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 Value = Any  # a Python float, or an array with one entry a cell
 At = tuple[int, ...]
@@ -141,55 +137,7 @@ def lift(value: Expr | float) -> Expr:
     return value if isinstance(value, Expr) else Num(float(value))
 
 
-def _erfc(x: Value) -> Value:
-    if not isinstance(x, np.ndarray):
-        return math.erfc(x)
-    flat = [math.erfc(v) for v in x.ravel().tolist()]
-    return np.array(flat, dtype=x.dtype).reshape(x.shape)
-
-
-def _ratio(a: Value, b: Value) -> Value:
-    """Divide, with 0/0 taken as 0: FORMAT's convention for rows that paper cannot answer."""
-    nothing = np.logical_and(np.equal(a, 0), np.equal(b, 0))
-    return np.where(nothing, 0 * a, a / np.where(nothing, 1 + 0 * b, b))
-
-
-def _over(a: Value, b: Value) -> Value:
-    """Divide, with 0 where the divisor is 0: the gradient of a row that paper cannot divide."""
-    nothing = np.equal(b, 0)
-    return np.where(nothing, 0 * b, a / np.where(nothing, 1 + 0 * b, b))
-
-
-def _chosen(where: Value, like: Value) -> Value:
-    """Write true and false as 1 and 0, in the precision of what was asked."""
-    return where.astype(like.dtype) if isinstance(like, np.ndarray) else float(where)
-
-
-FUNCTIONS: dict[str, Callable[..., Value]] = {
-    "exp": np.exp,
-    "sqrt": np.sqrt,
-    "tanh": np.tanh,
-    "cos": np.cos,
-    "sin": np.sin,
-    "erfc": _erfc,
-    "max": np.maximum,
-    "ratio": _ratio,
-    "over": _over,
-    "mask": lambda x, allowed: np.where(np.equal(allowed, 0), -np.inf, x),
-    "step": lambda x: _chosen(np.greater(x, 0), x),
-    "allowed": lambda keep: _chosen(np.not_equal(keep, 0), keep),
-}
 SELECTIONS = ("mask", "step", "allowed")  # these choose, and work nothing
-
-_BINARY: dict[str, Callable[[Value, Value], Value]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "^": np.power,
-}
-
-_FOLDS: dict[str, str] = {"+": "+", "max": "max"}
 
 
 def call(function: str, *args: Expr | float) -> Call:
@@ -210,51 +158,6 @@ def exp(x: Expr | float) -> Expr:
 def ratio(a: Expr, b: Expr) -> Expr:
     """Build a quotient in which 0/0 is 0."""
     return call("ratio", a, b)
-
-
-def _plain(value: Value) -> Value:
-    """Keep arrays; a scalar becomes a Python float, which never widens a float32 array."""
-    return value if isinstance(value, np.ndarray) and value.ndim else float(value)
-
-
-def evaluate(expr: Expr, leaf: Callable[[Expr], Value]) -> Value:
-    """Evaluate a tree.
-
-    Parameters
-    ----------
-    expr : Expr
-    leaf : callable
-        Gives the value of a leaf that is not a constant: a cell, a slot or a figure.
-
-    Returns
-    -------
-    float or ndarray
-
-    Examples
-    --------
-    >>> evaluate((Slot(0) + 1) / Num(2.0), lambda leaf: 5.0)
-    3.0
-    """
-    with np.errstate(all="ignore"):
-        return _plain(_evaluate(expr, leaf))
-
-
-def _evaluate(expr: Expr, leaf: Callable[[Expr], Value]) -> Value:
-    match expr:
-        case Num(value=value):
-            return value
-        case Binary(op=op, left=left, right=right):
-            a, b = _evaluate(left, leaf), _evaluate(right, leaf)
-            if op == "/" and isinstance(b, float) and b == 0:
-                return float(np.float64(a) / np.float64(b)) if isinstance(a, float) else a / b
-            return _plain(_BINARY[op](a, b))
-        case Call(function=function, args=args):
-            return _plain(FUNCTIONS[function](*(_evaluate(a, leaf) for a in args)))
-        case Fold(op=op, terms=terms):
-            values = [_evaluate(term, leaf) for term in terms]
-            return math.fsum(values) if op == "+" else max(values)
-        case _:
-            return leaf(expr)
 
 
 def substitute(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
@@ -330,13 +233,3 @@ def operations(expr: Expr) -> int:
             return len(terms) - 1 + sum(operations(term) for term in terms)
         case _:
             return 0
-
-
-def arrays(body: Expr, operands: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Evaluate the body of an elementwise operation on whole arrays."""
-
-    def slot(e: Expr) -> Value:
-        assert isinstance(e, Slot)
-        return operands[e.index]
-
-    return np.asarray(evaluate(body, slot))

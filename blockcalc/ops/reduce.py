@@ -11,6 +11,7 @@ from blockcalc.messages import say
 from blockcalc.ops.broadcast import Along
 from blockcalc.ops.derivative import ONE, derivative, needed, times
 from blockcalc.ops.elementwise import ITSELF, Elementwise
+from blockcalc.ops.evaluate import arrays
 from blockcalc.ops.expr import (
     At,
     Cell,
@@ -20,7 +21,6 @@ from blockcalc.ops.expr import (
     Num,
     Over,
     Slot,
-    arrays,
     fill,
     operations,
     substitute,

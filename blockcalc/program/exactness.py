@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from blockcalc.ops.exact import exact_value
+from blockcalc.ops.evaluate import exact_value
 from blockcalc.ops.expr import At, Cell, Expr
 from blockcalc.ops.op import Array
 from blockcalc.program.program import Equation

@@ -10,19 +10,8 @@ import numpy as np
 
 from blockcalc.messages import say
 from blockcalc.ops.broadcast import ITSELF
-from blockcalc.ops.expr import (
-    At,
-    Cell,
-    Expr,
-    Fold,
-    Name,
-    Num,
-    Over,
-    arrays,
-    entrywise,
-    fill,
-    operations,
-)
+from blockcalc.ops.evaluate import arrays
+from blockcalc.ops.expr import At, Cell, Expr, Fold, Name, Num, Over, entrywise, fill, operations
 from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
 
 

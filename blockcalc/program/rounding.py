@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blockcalc.ops.exact import exact_value, fraction
+from blockcalc.ops.evaluate import exact_value, fraction
 from blockcalc.ops.expr import Cell, Expr
 from blockcalc.ops.op import Array, Op, Ref
 

@@ -49,6 +49,15 @@ def stops(source: Any) -> list[str]:
     return [eq.out.name for eq in program.equations]
 
 
+def refusal(spec: Spec) -> str | None:
+    """Give what a backward pass is refused for, if it is."""
+    try:
+        assert list(explain_gradient(spec, work_gradients(spec)))
+    except BlockcalcError as error:
+        return str(error)
+    return None
+
+
 def everything(spec: Spec) -> None:
     """Go through every command; a refusal must be one of ours."""
     trace = blockcalc.run(spec)
@@ -62,10 +71,8 @@ def everything(spec: Spec) -> None:
     assert shapes_data(plan)["matrices"]
     assert cost_data(plan)["operations"]
     assert list(compare((spec, trace), (spec, trace), Depth()))
-    try:
-        assert list(explain_gradient(spec, work_gradients(spec)))
-    except BlockcalcError as error:
-        assert any(text in str(error) for text in ("inside a softmax", "minus infinity"))
+    if (said := refusal(spec)) is not None:
+        assert any(text in said for text in ("inside a softmax", "minus infinity"))
 
 
 @pytest.mark.parametrize("name", SOURCES)

@@ -1,0 +1,291 @@
+"""Work trees: in floating point, on numbers or whole arrays, and in exact fractions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blockcalc.ops.expr import Binary, Call, Expr, Fold, Num, Slot, Value, walk
+
+
+def _erfc(x: Value) -> Value:
+    if not isinstance(x, np.ndarray):
+        return math.erfc(x)
+    flat = [math.erfc(v) for v in x.ravel().tolist()]
+    return np.array(flat, dtype=x.dtype).reshape(x.shape)
+
+
+def _ratio(a: Value, b: Value) -> Value:
+    """Divide, with 0/0 taken as 0: FORMAT's convention for rows that paper cannot answer."""
+    nothing = np.logical_and(np.equal(a, 0), np.equal(b, 0))
+    return np.where(nothing, 0 * a, a / np.where(nothing, 1 + 0 * b, b))
+
+
+def _over(a: Value, b: Value) -> Value:
+    """Divide, with 0 where the divisor is 0: the gradient of a row that paper cannot divide."""
+    nothing = np.equal(b, 0)
+    return np.where(nothing, 0 * b, a / np.where(nothing, 1 + 0 * b, b))
+
+
+def _chosen(where: Value, like: Value) -> Value:
+    """Write true and false as 1 and 0, in the precision of what was asked."""
+    return where.astype(like.dtype) if isinstance(like, np.ndarray) else float(where)
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "tanh": np.tanh,
+    "cos": np.cos,
+    "sin": np.sin,
+    "erfc": _erfc,
+    "max": np.maximum,
+    "ratio": _ratio,
+    "over": _over,
+    "mask": lambda x, allowed: np.where(np.equal(allowed, 0), -np.inf, x),
+    "step": lambda x: _chosen(np.greater(x, 0), x),
+    "allowed": lambda keep: _chosen(np.not_equal(keep, 0), keep),
+}
+
+_BINARY: dict[str, Callable[[Value, Value], Value]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "^": np.power,
+}
+
+
+def _logistic(numerator: Expr, power: Expr, leaf: Callable[[Expr], Value]) -> Value:
+    """Work a / (1 + e^b) with all its digits, also where e^b is too large for floating point.
+
+    What an exponent is off by counts as often as it is large, so what its rounding leaves out is carried along;
+    single precision is worked in double.
+    """
+
+    def wide(e: Expr) -> Value:
+        value = leaf(e)
+        return value.astype(np.float64) if isinstance(value, np.ndarray) else value
+
+    a, (b, rest) = _evaluate(numerator, wide), _pair(power, wide)
+    e = np.exp(b)
+    if isinstance(rest, np.ndarray):
+        e = e + e * rest
+    out = a / (1.0 + e)
+    if np.max(b, initial=0.0) > LARGE:
+        half = np.exp(-b / 2) * (1.0 - rest / 2)
+        out = np.where(b > LARGE, a * half * half, out)
+    single = next(
+        (v for s in walk(numerator / power) if isinstance(v := _known(s, leaf), np.ndarray)), out
+    )
+    return _plain(np.asarray(out).astype(single.dtype, copy=False))
+
+
+def _known(e: Expr, leaf: Callable[[Expr], Value]) -> Value:
+    return leaf(e) if isinstance(e, Slot) else None
+
+
+LARGE = 700.0  # beyond, an exponential comes near the end of the range
+Pair = tuple[Value, Value]  # a number, and what its rounding has left out
+
+
+def _pair(e: Expr, leaf: Callable[[Expr], Value]) -> Pair:
+    """Work an exponent with what its roundings leave out (Dekker, 1971); division and roots as they are."""
+    match e:
+        case Binary("*", left, right):
+            return _times(_pair(left, leaf), _pair(right, leaf))
+        case Binary("+", left, right):
+            (a, low_a), (b, low_b) = _pair(left, leaf), _pair(right, leaf)
+            total = a + b
+            own = total - a
+            return total, (a - (total - own)) + (b - own) + low_a + low_b
+        case Binary("^", base, Num(3.0)):
+            x = _pair(base, leaf)
+            return _times(_times(x, x), x)
+        case _:
+            return _evaluate(e, leaf), 0.0
+
+
+def _times(left: Pair, right: Pair) -> Pair:
+    (a, low_a), (b, low_b) = left, right
+    value = a * b
+    if isinstance(a, float) and a in (1.0, -1.0):
+        return value, a * low_b
+    (high_a, rest_a), (high_b, rest_b) = _halves(a), _halves(b)
+    rest = ((high_a * high_b - value) + high_a * rest_b + rest_a * high_b) + rest_a * rest_b
+    rest = rest + a * low_b + b * low_a
+    return value, rest if np.isfinite(np.max(rest)) else np.where(np.isfinite(rest), rest, 0.0)
+
+
+def _halves(x: Value) -> tuple[Value, Value]:
+    """Split a number into two of half as many bits."""
+    shifted = 134217729.0 * x  # 2^27 + 1
+    high = shifted - (shifted - x)
+    return high, x - high
+
+
+def _plain(value: Value) -> Value:
+    """Keep arrays; a scalar becomes a Python float, which never widens a float32 array."""
+    return value if isinstance(value, np.ndarray) and value.ndim else float(value)
+
+
+def evaluate(expr: Expr, leaf: Callable[[Expr], Value]) -> Value:
+    """Evaluate a tree.
+
+    Parameters
+    ----------
+    expr : Expr
+    leaf : callable
+        Gives the value of a leaf that is not a constant: a cell, a slot or a figure.
+
+    Returns
+    -------
+    float or ndarray
+
+    Examples
+    --------
+    >>> evaluate((Slot(0) + 1) / Num(2.0), lambda leaf: 5.0)
+    3.0
+    """
+    with np.errstate(all="ignore"):
+        return _plain(_evaluate(expr, leaf))
+
+
+def _evaluate(expr: Expr, leaf: Callable[[Expr], Value]) -> Value:
+    match expr:
+        case Num(value=value):
+            return value
+        case Binary("/", left, Binary("+", Num(1.0), Call("exp", (power,)))):
+            return _logistic(left, power, leaf)
+        case Binary(op=op, left=left, right=right):
+            a, b = _evaluate(left, leaf), _evaluate(right, leaf)
+            if op == "/" and isinstance(b, float) and b == 0:
+                return float(np.float64(a) / np.float64(b)) if isinstance(a, float) else a / b
+            return _plain(_BINARY[op](a, b))
+        case Call(function=function, args=args):
+            return _plain(FUNCTIONS[function](*(_evaluate(a, leaf) for a in args)))
+        case Fold(op=op, terms=terms):
+            values = [_evaluate(term, leaf) for term in terms]
+            return math.fsum(values) if op == "+" else max(values)
+        case _:
+            return leaf(expr)
+
+
+def arrays(body: Expr, operands: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Evaluate the body of an elementwise operation on whole arrays."""
+
+    def slot(e: Expr) -> Value:
+        assert isinstance(e, Slot)
+        return operands[e.index]
+
+    return np.asarray(evaluate(body, slot))
+
+
+# exact fractions ---------------------------------------------------------------------
+
+Leaf = Callable[[Expr], Fraction | None]
+
+
+def exact_value(expr: Expr, leaf: Leaf) -> Fraction | None:
+    """Work a tree in exact fractions; None where no fraction is the answer.
+
+    A constant counts as the decimal number that it is written as.
+
+    Parameters
+    ----------
+    expr : Expr
+    leaf : callable
+        Gives the value of a leaf that is no constant, or None where it has none.
+
+    Examples
+    --------
+    >>> from blockcalc.ops.expr import Name
+    >>> exact_value(Name("x") * -3, lambda leaf: Fraction(1, 2))
+    Fraction(-3, 2)
+    """
+    match expr:
+        case Num(value=value):
+            return fraction(value) if math.isfinite(value) else None
+        case Fold(op=op, terms=terms):
+            return _exact_fold(op, [exact_value(t, leaf) for t in terms])
+        case Binary(op=op, left=left, right=right):
+            return _exact_binary(op, exact_value(left, leaf), exact_value(right, leaf))
+        case Call(function=function, args=args):
+            return _exact_call(function, [exact_value(a, leaf) for a in args])
+        case _:
+            return leaf(expr)
+
+
+def fraction(x: float) -> Fraction:
+    """Give the decimal number that a float is written as: 1/10 for 0.1.
+
+    Examples
+    --------
+    >>> fraction(0.1)
+    Fraction(1, 10)
+    """
+    return Fraction(repr(x))
+
+
+def _exact_fold(op: str, values: Sequence[Fraction | None]) -> Fraction | None:
+    known = [v for v in values if v is not None]
+    if len(known) < len(values):
+        return None
+    return sum(known, Fraction(0)) if op == "+" else max(known)
+
+
+def _exact_binary(op: str, a: Fraction | None, b: Fraction | None) -> Fraction | None:
+    if (op == "*" and 0 in (a, b)) or (op == "/" and a == 0 and b != 0):
+        return Fraction(0)
+    if a is None or b is None:
+        return None
+    match op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "/":
+            return a / b if b else None
+        case _:
+            return a ** int(b) if b.denominator == 1 and abs(b) <= 8 and (a or b >= 0) else None
+
+
+def _exact_call(function: str, args: Sequence[Fraction | None]) -> Fraction | None:
+    first = args[0]
+    if first is None:
+        return None
+    match function:
+        case "max":
+            return None if args[1] is None else max(first, args[1])
+        case "mask":
+            return first if args[1] else None
+        case "ratio" | "over" if args[1]:
+            return first / args[1]
+        case "over" if args[1] == 0:
+            return Fraction(0)
+        case "step":
+            return Fraction(int(first > 0))
+        case "allowed":
+            return Fraction(int(first != 0))
+        case "sqrt":
+            return _exact_root(first)
+        case "exp" | "erfc" | "cos" if first == 0:
+            return Fraction(1)
+        case "tanh" | "sin" if first == 0:
+            return Fraction(0)
+        case _:
+            return None
+
+
+def _exact_root(x: Fraction) -> Fraction | None:
+    if x < 0:
+        return None
+    root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
+    return root if root * root == x else None

@@ -1,0 +1,62 @@
+"""Activations against 60 digits, far into their tails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from blockcalc.nn.activations import ACTIVATIONS
+
+mp: Any = pytest.importorskip("mpmath", reason="mpmath is a development tool").mp
+mp.dps = 60
+TRUE: dict[str, Callable[[Any], Any]] = {
+    "relu": lambda x: max(x, mp.mpf(0)),
+    "gelu": lambda x: x * mp.erfc(-x / mp.sqrt(2)) / 2,
+    "gelu_tanh": lambda x: x / (1 + mp.exp(-2 * mp.sqrt(2 / mp.pi) * (x + mp.mpf(0.044715) * x**3))),
+    "quick_gelu": lambda x: x / (1 + mp.exp(-mp.mpf(1.702) * x)),
+    "silu": lambda x: x / (1 + mp.exp(-x)),
+    "tanh": mp.tanh,
+    "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
+    "identity": lambda x: x,
+}  # fmt: skip
+
+
+def points() -> np.ndarray:
+    rng = np.random.RandomState(0)
+    small = 10.0 ** rng.uniform(-310, 0, 60)
+    return np.concatenate([np.linspace(-39, 30, 500), rng.uniform(-30, 30, 300), rng.normal(0, 1, 100), small, -small])  # fmt: skip
+
+
+def ulps(got: float, want: Any, dtype: str) -> float:
+    unit = np.spacing(np.abs(np.asarray(float(want), dtype)))
+    return abs(float((mp.mpf(float(got)) - want) / mp.mpf(float(unit))))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_an_activation_keeps_its_digits_in_the_tails(name: str, dtype: str) -> None:
+    xs = points().astype(dtype)
+    got = ACTIVATIONS[name].forward([xs])
+    assert got.dtype == dtype
+    for x, y in zip(xs.tolist(), got.tolist(), strict=True):
+        want = TRUE[name](mp.mpf(x))
+        bound = 4 + 2 * x * x if name.startswith("gelu") else 4
+        assert ulps(y, want, dtype) <= bound, (name, x, y)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_far_below_zero_nothing_is_lost_before_the_smallest_number(name: str) -> None:
+    (y,) = ACTIVATIONS[name].forward([np.array([-21.15])])
+    want = float(TRUE[name](mp.mpf(-21.15)))
+    assert (y == 0) == (want == 0)
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "quick_gelu", "silu", "sigmoid", "tanh"])
+def test_at_the_ends_of_the_range(name: str) -> None:
+    with np.errstate(all="ignore"):
+        low, high = ACTIVATIONS[name].forward([np.array([-1e300, 1e300])])
+    assert low == (-1 if name == "tanh" else 0)
+    assert high == (1 if name in ("sigmoid", "tanh") else 1e300)
