@@ -136,10 +136,11 @@ class Cost:
         """List what LoRA adds to the blocks that are written."""
         if not self.plan.lora:
             return ()
+        chosen = set(self.plan.lora_on)
         return tuple(
             Adapter(p.ref.name, p.ref.shape, self.plan.lora)
             for p in self.parameters
-            if p.kind == "matrix" and p.ref.name.rpartition(".")[2] in self.plan.lora_on
+            if p.kind == "matrix" and {p.ref.name, p.ref.name.rpartition(".")[2]} & chosen
         )
 
     # operations ---------------------------------------------------------------------------

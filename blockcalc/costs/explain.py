@@ -74,7 +74,17 @@ def cost_head(cost: Cost) -> Head:
         touched = say("dtype.touched", dtype=plan.dtype, names=listed(names))
         facts.append((say("fact.dtype"), (touched, say("dtype.untouched", names=rest))))
     title = say("cost.title.of", title=plan.title) if plan.title else say("cost.title")
-    return Head(title, None, tuple(facts), ())
+    return Head(title, None, tuple(facts), tuple(_hints(cost)))
+
+
+def _hints(cost: Cost) -> Iterator[str]:
+    """Remark on what a model was not made for, and on adapters that save nothing."""
+    plan, tokens = cost.plan, cost.forms.sizes["T"]
+    if 0 < plan.positions < tokens:
+        text = {"tokens": grouped(tokens), "positions": grouped(plan.positions)}
+        yield say("cost.positions", **text)
+    for name in [a.name for a in cost.adapters if a.rank >= min(a.shape)][:1]:
+        yield say("cost.lora_rank", rank=plan.lora, name=name)
 
 
 def _letters(cost: Cost) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
+from blockcalc.messages.words import did_you_mean, listed
 from blockcalc.nn.block import program_of
 from blockcalc.nn.norms import NORMS
 from blockcalc.nn.orders import NORM_KEYS, ORDERS, SUBLAYERS
@@ -169,6 +170,7 @@ class Model:
     source: str
     sizes: Mapping[str, object]
     outside: Callable[[int], tuple[Outside, ...]] = lambda d_model: ()
+    positions: int = 0
 
     def _outside(self, sizes: Sizes, changed: bool) -> Iterator[Outside]:
         """Give what stands outside; the final norm shifts as the others do, where that was changed."""
@@ -185,7 +187,8 @@ class Model:
         """Make its plan; sizes may be changed. Without biases its norms do not shift either."""
         sizes = Sizes(**{**self.sizes, **changes})  # type: ignore[arg-type]
         outside = tuple(self._outside(sizes, "bias" in changes or "norm_kind" in changes))
-        return sizes.plan(outside=outside, title=self.title, source=self.source)
+        own = {"title": self.title, "source": self.source, "positions": self.positions}
+        return sizes.plan(outside=outside, **own)
 
 
 def with_axes(plan: Plan, sizes: Mapping[str, int]) -> Plan:
@@ -207,15 +210,20 @@ def with_lora(plan: Plan, dtype: str, rank: int = 0, names: str | None = None) -
     """
     if names is not None and not rank:
         raise UsageError(Fault(say("plan.lora_rank")))
-    there = {n.rpartition(".")[2] for n, s in plan.shapes.items() if len(s) == 2 and ".w_" in n}
+    whole = [n for n, s in plan.shapes.items() if len(s) == 2 and ".w_" in n]
+    there = {n.rpartition(".")[2] for n in whole}
     default = "w_qkv" if "w_qkv" in there else "w_q,w_v"
-    keys = tuple(name.strip() for name in (names or default).split(",") if name.strip())
+    keys = tuple(
+        name.strip() for name in (default if names is None else names).split(",") if name.strip()
+    )
     if rank:
-        missing = [key for key in keys if key not in there]
-        if missing or not keys:
+        missing = [key for key in keys if key not in there and key not in whole]
+        hint = say("plan.lora_hint", names=listed([*sorted(there), *whole]))
+        if not keys:
+            raise UsageError(Fault(say("plan.lora_empty"), hint=hint))
+        if missing:
             text = say("plan.lora_none", names=", ".join(missing))
-            hint = say("plan.lora_hint", names=", ".join(sorted(there)))
-            raise UsageError(Fault(text, hint=hint))
+            raise UsageError(Fault(text, hint=did_you_mean(missing[0], [*there, *whole]) or hint))
     return replace(plan, dtype=dtype, lora=rank, lora_on=keys)
 
 
@@ -255,7 +263,9 @@ class Plan:
     lora : int
         The rank of the matrices that are trained in their stead; 0 is none.
     lora_on : tuple of str
-        The keys of those, such as ``w_q``.
+        Their keys, such as ``w_q``, or their whole names.
+    positions : int
+        How many tokens a published model was made for; 0 where there is no bound.
     """
 
     spec: Spec
@@ -265,5 +275,6 @@ class Plan:
     dtype: str = "fp32"
     lora: int = 0
     lora_on: tuple[str, ...] = ("w_q", "w_v")
+    positions: int = 0
     title: str = ""
     source: str = ""

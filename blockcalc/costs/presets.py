@@ -29,7 +29,7 @@ def _bert(title: str, source: str, c: int, layers: int, heads: int) -> Model:
         "tokens": 512,
         "order": "post",
     }
-    return Model(title, source, sizes, outside)
+    return Model(title, source, sizes, outside, positions=512)
 
 
 def _gpt2(title: str, c: int, layers: int, heads: int) -> Model:
@@ -43,9 +43,8 @@ def _gpt2(title: str, c: int, layers: int, heads: int) -> Model:
 
     sizes = {"d_model": c, "d_ff": 4 * c, "heads": heads, "layers": layers, "tokens": 1024,
              "activation": "gelu_tanh", "causal": True}  # fmt: skip
-    return Model(
-        title, "Radford et al. (2019), table 2; config of openai-community/gpt2", sizes, outside
-    )
+    source = "Radford et al. (2019), table 2; config of openai-community/gpt2"
+    return Model(title, source, sizes, outside, positions=1024)
 
 
 def _opt(title: str, c: int, layers: int, heads: int) -> Model:
@@ -59,12 +58,18 @@ def _opt(title: str, c: int, layers: int, heads: int) -> Model:
 
     sizes = {"d_model": c, "d_ff": 4 * c, "heads": heads, "layers": layers, "tokens": 2048,
              "activation": "relu", "causal": True}  # fmt: skip
-    return Model(title, "Zhang et al. (2022), table 1; config of facebook/opt", sizes, outside)
+    return Model(
+        title,
+        "Zhang et al. (2022), table 1; config of facebook/opt",
+        sizes,
+        outside,
+        positions=2048,
+    )
 
 
 def _llama(
     title: str, source: str, c: int, f: int, layers: int, heads: int, few: int = 0, vocabulary: int = 32000,
-    tied: bool = False, tokens: int = 2048, **more: object,
+    tied: bool = False, tokens: int = 2048, positions: int = 0, **more: object,
 ) -> Model:  # fmt: skip
     def outside(c: int) -> tuple[Outside, ...]:
         return (
@@ -76,7 +81,7 @@ def _llama(
     sizes = {"d_model": c, "d_ff": f, "heads": heads, "kv_heads": few, "layers": layers, "tokens": tokens,
              "gated": True, "norm_kind": "rms", "activation": "silu", "bias": False, "rope": True,
              "causal": True, **more}  # fmt: skip
-    return Model(title, source, sizes, outside)
+    return Model(title, source, sizes, outside, positions or tokens)
 
 
 _LLAMA = "Touvron et al., LLaMA (2023), table 2"
@@ -103,12 +108,12 @@ PRESETS: dict[str, Model] = {
     "llama-2-70b": _llama("Llama 2 70B", _LLAMA_2, 8192, 28672, 80, 64, 8, tokens=4096),
     "llama-3-8b": _llama("Llama 3 8B", _LLAMA_3, 4096, 14336, 32, 32, 8, 128256, tokens=8192),
     "llama-3-70b": _llama("Llama 3 70B", _LLAMA_3, 8192, 28672, 80, 64, 8, 128256, tokens=8192),
-    "llama-3-405b": _llama("Llama 3.1 405B", _LLAMA_3, 16384, 53248, 126, 128, 8, 128256, tokens=8192),
+    "llama-3-405b": _llama("Llama 3.1 405B", _LLAMA_3, 16384, 53248, 126, 128, 8, 128256, tokens=8192, positions=131072),
     "mistral-7b": _llama("Mistral 7B", "Jiang et al., Mistral 7B (2023), table 1", 4096, 14336, 32, 32, 8, tokens=8192),
     "qwen2-7b": _llama("Qwen2 7B", "Yang et al., Qwen2 (2024), table 1", 3584, 18944, 28, 28, 4, 152064, tokens=8192,
-                       qkv_bias=True),
+                       positions=32768, qkv_bias=True),
     "qwen2.5-0.5b": _llama("Qwen2.5 0.5B", "config of Qwen/Qwen2.5-0.5B", 896, 4864, 24, 14, 2, 151936, tied=True,
-                           tokens=8192, qkv_bias=True),
+                           tokens=8192, positions=32768, qkv_bias=True),
     "smollm-135m": _llama("SmolLM 135M", "config of HuggingFaceTB/SmolLM-135M", 576, 1536, 30, 9, 3, 49152, tied=True),
     "gemma-2b": _llama("Gemma 2B", "Gemma Team, Gemma (2024), table 1", 2048, 16384, 18, 8, 1, 256000, tied=True,
                        tokens=8192, d_head=256, activation="gelu_tanh"),

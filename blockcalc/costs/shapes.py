@@ -23,7 +23,7 @@ def shape_pieces(plan: Plan) -> Iterator[Piece]:
     kept = tuple(f for f in head.facts if f[0] != say("fact.counting"))
     kept += ((say("fact.walk"), (in_short(cost),)),)
     title = say("shapes.title.of", title=plan.title) if plan.title else say("shapes.title")
-    yield Head(title, None, kept, ())
+    yield Head(title, None, kept, head.hints)
     yield Heading(say("heading.walk"), prose=say("prose.walk"))
     yield walk(cost)
 

@@ -13,6 +13,9 @@ TEXTS: dict[str, str] = {
     "plan.stack_layers": "this file is a stack, which has its own layers",
     "plan.lora_rank": "--lora-on goes with --lora",
     "plan.file_sizes": "a file has its own sizes; without one, a block is made of {options}",
+    "plan.lora_empty": "--lora-on names no matrix",
+    "cost.positions": "The model was made for {positions} positions; {tokens} tokens are more than that.",
+    "cost.lora_rank": "A rank of {rank} is no smaller than {name} itself: the two matrices of LoRA hold as much as it, or more.",
     "plan.lora_none": "no matrix of the block is called {names}; --lora-on names those to train beside",
     "plan.lora_hint": "its matrices are {names}",
     # the head
@@ -67,7 +70,7 @@ TEXTS: dict[str, str] = {
     "heading.lora": "LoRA",
     "heading.walk": "Shape by shape",
     "prose.parameters": "What is learned. Products of sizes are written in letters; vectors are counted apart.",
-    "prose.operations": "What one pass through the block works. Steps that only move numbers take none and are left out.",
+    "prose.operations": "What one pass through the block works. Steps that only move numbers take none and are left out. Attention is counted in full, T × T scores, also where a causal mask hides half of them.",
     "prose.memory": "What each step writes, and which of it the backward pass needs again.",
     "cost.not_trained": "Weights in {dtype} are for use; to train beside them, see --lora.",
     "training.copy": " and a copy of the parameters in 32 bits",
