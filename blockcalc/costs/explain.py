@@ -13,7 +13,7 @@ from blockcalc.explain.document import Bar, Entry, Head, Heading, Listing, Piece
 from blockcalc.messages import say
 from blockcalc.messages.words import dims, listed
 from blockcalc.notation.alphabets import Text
-from blockcalc.notation.counts import grouped, per_byte, size
+from blockcalc.notation.counts import grouped, per_byte, significant, size
 
 TEXT = Text()
 
@@ -288,13 +288,20 @@ def lora(cost: Cost) -> Iterator[Piece]:
     for a in cost.adapters:
         if a.name in once:
             pair = f"{dims((a.shape[0], rank))} + {dims((rank, a.shape[1]))}"
-            rows.append((a.name, pair, grouped(a.count), f"{100 * a.count / prod(a.shape):.3g} %"))
+            rows.append(
+                (
+                    a.name,
+                    pair,
+                    grouped(a.count),
+                    f"{significant(100 * a.count / prod(a.shape), 3)} %",
+                )
+            )
     yield listing(("name", "shape", "added", "of_matrix"), rows, [])
     yield from _alike(cost)
     added = sum(a.count for a in cost.adapters) * cost.plan.layers
     names = {a.name for a in cost.adapters}
     left = [name for name in once if name not in names]
-    share = f"{100 * added / (cost.parameters_of_all + added):.3g} %"
+    share = f"{significant(100 * added / (cost.parameters_of_all + added), 3)} %"
     counted = {
         "added": grouped(added),
         "share": share,

@@ -10,7 +10,7 @@ from blockcalc.costs.count import GROUPS, Cost
 from blockcalc.costs.plan import fitting, resized
 from blockcalc.explain.document import Column, Entry, Heading, Listing, Piece, Remark
 from blockcalc.messages import say
-from blockcalc.notation.counts import compact, grouped, size
+from blockcalc.notation.counts import compact, grouped, significant, size
 
 MOST_TOKENS = 2**40
 LETTERS = {"tokens": "T", "batch": "B", "d_model": "C", "d_ff": "F", "heads": "H"}
@@ -106,5 +106,5 @@ def exponent(counts: Sequence[int]) -> str:
     ('1', '0', '1.32 → 1.49')
     """
     first, last = (log2(b / a) if a else 0.0 for a, b in pairwise(counts))
-    a, b = f"{first:.3g}", f"{last:.3g}"
+    a, b = significant(first, 3), significant(last, 3)
     return a if a == b else f"{a} → {b}"

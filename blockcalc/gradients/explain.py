@@ -13,11 +13,11 @@ from blockcalc.explain.head import collapses, head, two_features
 from blockcalc.explain.steps import Explainer
 from blockcalc.gradients.loss import loss_text
 from blockcalc.gradients.run import gradient_of, norm_of, parameters, scale
-from blockcalc.gradients.tables import written
 from blockcalc.messages import say
 from blockcalc.messages.words import dims
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.spec import Spec
+from blockcalc.notation.counts import significant
 from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.expr import Call, Name, walk
 from blockcalc.ops.movement import Columns
@@ -97,7 +97,7 @@ class GradientExplainer(Explainer):
 
     def written(self, x: float) -> str:
         """Write a number in a table."""
-        return written(x, self.depth.digits)
+        return significant(x, self.depth.digits)
 
     # pieces -----------------------------------------------------------------------------
 

@@ -9,26 +9,19 @@ from blockcalc.gradients.differences import Difference
 from blockcalc.gradients.stacks import Depth as StackDepth
 from blockcalc.messages import say
 from blockcalc.nn.orders import SUBLAYERS
-from blockcalc.notation.alphabets import Text
-from blockcalc.notation.digits import constant
-
-
-def written(x: float, digits: int) -> str:
-    """Write a number of so many digits: 0.3622, 7.237×10⁻⁷."""
-    return Text().render(constant(float(f"{x:.{digits}g}")))
-
+from blockcalc.notation.counts import significant
 
 # what else is asked --------------------------------------------------------------------------
 
 
 def descent(before: float, after: float, rate: float, digits: int) -> Iterator[Piece]:
     """Say what one step of gradient descent does to the loss."""
-    yield Heading(say("heading.descent"), prose=say("prose.descent", lr=f"{rate:g}"))
+    yield Heading(say("heading.descent"), prose=say("prose.descent", lr=significant(rate, 17)))
     yield Remark(
         say(
             "descent.loss",
-            before=written(before, max(digits, 6)),
-            after=written(after, max(digits, 6)),
+            before=significant(before, max(digits, 6)),
+            after=significant(after, max(digits, 6)),
         )
     )
 
@@ -39,10 +32,10 @@ def numeric(found: Sequence[Difference]) -> Iterator[Piece]:
     rows = [
         (
             f"grad.{d.name}",
-            written(d.norm, 6),
-            written(d.numeric, 6),
-            written(d.largest, 2),
-            written(d.relative, 2),
+            significant(d.norm, 6),
+            significant(d.numeric, 6),
+            significant(d.largest, 2),
+            significant(d.relative, 2),
         )
         for d in found
     ]
@@ -62,7 +55,7 @@ def numeric(found: Sequence[Difference]) -> Iterator[Piece]:
         for d in wrong:
             yield Remark(say("numeric.differs", name=f"grad.{d.name}", n=d.wrong))
     else:
-        yield Remark(say("numeric.agrees", worst=written(worst.relative, 2)))
+        yield Remark(say("numeric.agrees", worst=significant(worst.relative, 2)))
 
 
 def stacks(found: Sequence[StackDepth], counts: Sequence[int], loss: str) -> Iterator[Piece]:
@@ -71,10 +64,16 @@ def stacks(found: Sequence[StackDepth], counts: Sequence[int], loss: str) -> Ite
     yield Heading(say("heading.depths", depths=text), prose=say("prose.depths", loss=loss))
     rows = []
     for d in found:
-        shares = ["" if share is None else f"{share:.3g}" for share in d.shares]
+        shares = ["" if share is None else significant(share, 3) for share in d.shares]
         first = d.block == 0
-        start = (say(f"word.{d.order}"), str(d.blocks), f"{d.loss:.6g}") if first else ("", "", "")
-        rows.append((*start, str(d.block + 1), f"{d.norm:.4g}", f"{d.rms:.4g}", *shares))
+        start = (
+            (say(f"word.{d.order}"), str(d.blocks), significant(d.loss, 6))
+            if first
+            else ("", "", "")
+        )
+        rows.append(
+            (*start, str(d.block + 1), significant(d.norm, 4), significant(d.rms, 4), *shares)
+        )
     most = max(len(d.shares) for d in found)
     shares_of = [f"{key}_share" for key in SUBLAYERS[:most]]
     heads = ("order", "blocks", "loss", "block", "norm", "rms", *shares_of)

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from blockcalc.notation.digits import constant
 from blockcalc.notation.signs import _GREEK
 from blockcalc.ops.expr import Binary, Call, Dots, Expr, Figure, Fold, Name, Num, Over, walk
 
@@ -50,7 +51,9 @@ class Alphabet(ABC):
             case Figure():
                 return self.figure(expr), PRODUCT if expr.exponent is not None else ATOM
             case Num(value=value, symbol=symbol):
-                return (self.symbol(symbol), ATOM) if symbol else (f"{value:g}", ATOM)
+                return (
+                    (self.symbol(symbol), ATOM) if symbol else (self.figure(constant(value)), ATOM)
+                )
             case Name(symbol=symbol):
                 return self.symbol(symbol), POWER if "^" in symbol else ATOM
             case Dots():
@@ -147,7 +150,9 @@ class Text(Alphabet):
         if op == "*" and left == Num(-1.0):
             return f"-{self._at(right, PRODUCT, False)}", SUM
         if op == "^":
-            power = f"{right.value:g}" if isinstance(right, Num) else self._at(right, 0)
+            power = (
+                self.figure(constant(right.value)) if isinstance(right, Num) else self._at(right, 0)
+            )
             raised = f"^{power}" if self.plain else power.translate(_RAISED)
             return self._at(left, ATOM, False) + raised, POWER
         tight = level + 1 if op in "-/" else level
@@ -229,7 +234,9 @@ class Latex(Alphabet):
         if op == "*" and left == Num(-1.0):
             return f"-{self._at(right, PRODUCT, False)}", SUM
         if op == "^":
-            power = f"{right.value:g}" if isinstance(right, Num) else self._at(right, 0)
+            power = (
+                self.figure(constant(right.value)) if isinstance(right, Num) else self._at(right, 0)
+            )
             return f"{self._at(left, ATOM, False)}^{{{power}}}", POWER
         level = _LEVELS[op]
         b = self._at(right, level + 1 if op == "-" else level, False)

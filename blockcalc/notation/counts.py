@@ -1,9 +1,25 @@
-"""How counts are written: whole numbers in groups, bytes in binary units, lists of them."""
+"""How numbers in sentences and lists are written: counts in groups, bytes in binary units, significant digits."""
 
 from __future__ import annotations
 
+import math
+
+from blockcalc.notation.alphabets import Text
+from blockcalc.notation.digits import power_figure
+
 THOUSANDS = "kMGTPE"
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def significant(x: float, digits: int) -> str:
+    """Write a number with so many digits.
+
+    Examples
+    --------
+    >>> significant(0.36224, 4), significant(7.2371e-7, 4), significant(0.0, 4), significant(1e21, 3)
+    ('0.3622', '7.237×10⁻⁷', '0', '1×10²¹')
+    """
+    return Text().figure(power_figure(x, digits)) if x and math.isfinite(x) else f"{x:g}"
 
 
 def grouped(n: int) -> str:
@@ -22,12 +38,12 @@ def compact(n: int) -> str:
     if n < 10**6:
         return grouped(n)
     power = min((len(str(n)) - 1) // 3, len(THOUSANDS))
-    return f"{n / 1000**power:.4g} {THOUSANDS[power - 1]}"
+    return f"{significant(n / 1000**power, 4)} {THOUSANDS[power - 1]}"
 
 
 def per_byte(x: float) -> str:
     """Write operations for each byte."""
-    return f"{x:,.0f}" if x >= 1000 else f"{x:.3g}"
+    return f"{x:,.0f}" if x >= 1000 else significant(x, 3)
 
 
 def size(n: int) -> str:
@@ -41,4 +57,4 @@ def size(n: int) -> str:
     power = 0
     while power < len(UNITS) - 1 and n >= 1024 ** (power + 1):
         power += 1
-    return f"{n / 1024**power:.4g} {UNITS[power]}"
+    return f"{significant(n / 1024**power, 4)} {UNITS[power]}"

@@ -12,6 +12,7 @@ from blockcalc.program.rounding import _WIDE, exponent_of, rounded, shortest
 
 _SMALLEST_FIXED = -4  # 0.0001 is still written out; below it, powers of ten
 ALL_DIGITS = 14  # who asks for so many wants the noise of floating point too
+_LARGEST_FIXED = 7  # 9999999 too
 _KEPT = 2  # a number is written out only where at least so many of its digits show
 
 
@@ -29,7 +30,7 @@ def places_needed(x: float, exact: bool = False) -> int:
 
 def _as_power(x: float, digits: int) -> bool:
     """Tell whether a number is too large to be written out."""
-    return exponent_of(x) >= max(digits + 2, 7)
+    return exponent_of(x) >= max(digits + 2, _LARGEST_FIXED)
 
 
 def column_places(values: Iterable[float], digits: int) -> int:
@@ -84,13 +85,13 @@ def figure(x: float, places: int, digits: int, noise: float = 0.0) -> Figure:
         exact = digits >= ALL_DIGITS
         value = rounded(x, places, exact)
         seen = value.adjusted() + places + 1 if value else 0
-        if seen >= _KEPT or places_needed(x, exact) <= places:
+        if seen >= min(_KEPT, digits) or places_needed(x, exact) <= places:
             return Figure(f"{value:.{places}f}")
     return power_figure(x, digits)
 
 
 def power_figure(x: float, digits: int) -> Figure:
-    """Write a number out as digits times a power of ten, no digit that it does not need."""
+    """Give a number so many digits, none that it does not need, and a power of ten where it is very large or small."""
     exponent = exponent_of(x)
     mantissa = shortest(x, digits >= ALL_DIGITS).scaleb(-exponent)
     places = min(digits - 1, places_needed(float(mantissa), digits >= ALL_DIGITS))
@@ -98,12 +99,14 @@ def power_figure(x: float, digits: int) -> Figure:
     if abs(value) >= 10:
         value, exponent = value / 10, exponent + 1
         value = value.quantize(Decimal(1).scaleb(-places), context=_WIDE)
+    if _SMALLEST_FIXED <= exponent < _LARGEST_FIXED:
+        return Figure(f"{value.scaleb(exponent, _WIDE):f}")
     return Figure(f"{value:f}", exponent)
 
 
 def constant(x: float, digits: int = 17) -> Figure:
     """Show a constant of the file, such as eps, with all its digits."""
-    if x == 0 or _SMALLEST_FIXED <= exponent_of(x) < 7:
+    if x == 0 or _SMALLEST_FIXED <= exponent_of(x) < _LARGEST_FIXED:
         return figure(x, column_places([x], digits), digits)
     return power_figure(x, digits)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -113,7 +114,12 @@ class Checker:
                 if isinstance(value, int) and int(number) != value:
                     at = ".".join(map(str, path))
                     self.inexact.append(
-                        say("number.nearest", at=at, has=short(str(value)), holds=f"{number:.17g}")
+                        say(
+                            "number.nearest",
+                            at=at,
+                            has=short(str(value)),
+                            holds=f"{Decimal(number):f}",
+                        )
                     )
                 return number
             hint = say("hint.blocks") if self.blocks and value > 0 else None
