@@ -116,7 +116,7 @@ class Text(Alphabet):
         if f.exponent is None:
             return digits
         if self.plain:
-            return f"{digits}e{f.exponent:+03d}"
+            return f"{digits}e{f.exponent}"
         return f"{digits}×10{str(f.exponent).translate(_RAISED)}"
 
     @property

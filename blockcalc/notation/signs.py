@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 _GREEK = {
@@ -18,10 +19,9 @@ _GREEK = {
 
 PLAIN_SIGNS = {
     **{v: k for k, v in _GREEK.items()},
-    "×": "x", "√": "sqrt", "≈": "~=", "∞": "inf", "→": "->", "ᵀ": "^T", "⊙": "(*)",
+    "×": "x", "√": "sqrt", "≈": "~=", "∞": "inf", "→": "->", "⊙": "(*)",
     "Σ": "sum", "…": "...", "–": "-", "—": "-", "·": "*", "±": "+/-", "’": "'", "−": "-",
-    "│": "|", "─": "-", "⁻": "-", "⁽": "(", "⁾": ")", "ᶠ": "f",
-    "‘": "'", "“": '"', "”": '"', "≠": "!=", "≤": "<=",
+    "│": "|", "─": "-", "‘": "'", "“": '"', "”": '"', "≠": "!=", "≤": "<=", "‖": "|", "█": "#", "░": ".", "═": "=", "╭": "+", "≥": ">=", "…": "...",
 }  # fmt: skip
 
 
@@ -43,13 +43,31 @@ def _harmless(c: str) -> bool:
     )
 
 
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁽⁾⁻⁺ᵀᶠ"
+_LOWERED = str.maketrans(_RAISED, "0123456789()-+Tf")
+_RUN = re.compile(f"[{_RAISED}]+")
+_ROOT = re.compile(f"√([\\w.]+[{_RAISED}]*)")
+
+
 def plain_signs(text: str, encoding: str) -> str:
-    """Replace what an encoding cannot show: our own signs first, then a question mark."""
-    out = []
-    for c in text:
+    """Replace what an encoding cannot show: our own signs first, then a question mark.
+
+    Examples
+    --------
+    >>> plain_signs("√d_head, σ⁽¹⁾, 2 C², 7×10⁻⁴, Q Kᵀ", "ascii")
+    'sqrt(d_head), sigma^(1), 2 C^2, 7x10^-4, Q K^T'
+    """
+
+    def shown(run: str) -> bool:
         try:
-            c.encode(encoding)
+            run.encode(encoding)
         except UnicodeEncodeError:
-            c = PLAIN_SIGNS.get(c, "?")
-        out.append(c)
-    return "".join(out)
+            return False
+        return True
+
+    if shown(text):
+        return text
+    if not shown("√"):
+        text = _ROOT.sub(r"sqrt(\1)", text)
+    text = _RUN.sub(lambda m: m[0] if shown(m[0]) else "^" + m[0].translate(_LOWERED), text)
+    return "".join(c if shown(c) else PLAIN_SIGNS.get(c, "?") for c in text)
