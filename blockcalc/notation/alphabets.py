@@ -169,6 +169,7 @@ def _level(expr: Expr) -> int:
 _TEX_GREEK = {k: f"\\{k}" for k in _GREEK} | {"eps": r"\varepsilon"}
 _TEX_SIGNS = {"*": r" \times ", "@": r"\, ", ".": r" \odot ", "+": " + ", "-": " - "}
 _WIDE = 14  # so are those of as many signs and numbers
+_BROAD = 48  # digits over a fraction line that fit on a page; a longer sum must be able to break
 _LONG = 7  # a numerator of more terms is set in brackets, so that the line can break
 
 
@@ -228,7 +229,8 @@ class Latex(Alphabet):
         op, left, right = expr.op, expr.left, expr.right
         if op == "/":
             many = isinstance(left, Fold) and len(left.terms) > _LONG
-            if many or len(list(walk(left))) > _WIDE:
+            digits = sum(len(e.digits) for e in walk(left) if isinstance(e, Figure))
+            if many or len(list(walk(left))) > _WIDE or digits > _BROAD:
                 return f"({self._at(left, 0)}) / {self._at(right, ATOM, False)}", PRODUCT
             return rf"\frac{{{self._at(left, 0)}}}{{{self._at(right, 0)}}}", ATOM
         if op == "*" and left == Num(-1.0):
