@@ -29,7 +29,8 @@ HOUSE: dict[str, set[str]] = {
     "gradients": {"explain", "nn", "notation", "ops", "program"},
     "costs": {"explain", "nn", "notation", "ops", "program"},
     "views": {"explain", "nn", "notation", "ops", "program"},
-    "cli": {"checkpoints", "costs", "explain", "files", "gradients", "nn", "notation", "program", "reading", "views"},
+    "shell": {"costs", "gradients", "files", "nn", "program", "reading", "views"},
+    "cli": {"shell", "checkpoints", "costs", "explain", "files", "gradients", "nn", "notation", "program", "reading", "views"},
     "docs": set(),
 }  # fmt: skip
 MOST_ROOMS = 10
@@ -38,7 +39,7 @@ LONG_ROOMS = {"messages.en": "a table of texts"}
 LIBRARIES: dict[str, set[str]] = {
     "numpy": {"ops", "program", "nn", "notation", "files", "reading", "checkpoints", "explain", "gradients", "views", "api"},
     "rich": {"views", "cli"},
-    "typer": {"cli"},
+    "typer": {"cli", "shell"},
     "yaml": {"files.yaml_text"},
     "safetensors": {"files.tensors"},
     "ml_dtypes": {"files.tensors"},

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from blockcalc.cli import cost, files, grad, run
-from blockcalc.cli.argv import Group, errors_as_json
-from blockcalc.cli.output import note, quiet
+from blockcalc.cli.output import note
 from blockcalc.errors import BlockcalcError, Fault, OurFault, WriteError
 from blockcalc.messages import say
+from blockcalc.shell.argv import Group, quiet
+from blockcalc.shell.usage import errors_as_json
 
 if TYPE_CHECKING:
     pass

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from blockcalc.cli.argv import Command
 from blockcalc.cli.options import (
     Color,
     ColorOpt,
@@ -23,20 +22,35 @@ from blockcalc.cli.options import (
 from blockcalc.cli.output import send
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
+from blockcalc.shell.argv import Command
 
 if TYPE_CHECKING:
     from blockcalc.costs.plan import Plan
     from blockcalc.explain.document import Document
 
 
-DModelOpt = Annotated[int | None, typer.Option("--d-model", min=1, help=say("help.d_model"))]
-DFfOpt = Annotated[int | None, typer.Option("--d-ff", min=1, help=say("help.d_ff"))]
-HeadsOpt = Annotated[int | None, typer.Option("--heads", min=1, help=say("help.heads"))]
-KvHeadsOpt = Annotated[int | None, typer.Option("--kv-heads", min=1, help=say("help.kv_heads"))]
-DHeadOpt = Annotated[int | None, typer.Option("--d-head", min=1, help=say("help.d_head"))]
-TokensOpt = Annotated[int | None, typer.Option("--tokens", min=1, help=say("help.tokens"))]
-BatchOpt = Annotated[int | None, typer.Option("--batch", min=1, help=say("help.batch"))]
-LayersOpt = Annotated[int | None, typer.Option("--layers", min=1, help=say("help.layers"))]
+DModelOpt = Annotated[
+    int | None, typer.Option("--d-model", metavar="N", min=1, help=say("help.d_model"))
+]
+DFfOpt = Annotated[int | None, typer.Option("--d-ff", metavar="N", min=1, help=say("help.d_ff"))]
+HeadsOpt = Annotated[
+    int | None, typer.Option("--heads", metavar="N", min=1, help=say("help.heads"))
+]
+KvHeadsOpt = Annotated[
+    int | None, typer.Option("--kv-heads", metavar="N", min=1, help=say("help.kv_heads"))
+]
+DHeadOpt = Annotated[
+    int | None, typer.Option("--d-head", metavar="N", min=1, help=say("help.d_head"))
+]
+TokensOpt = Annotated[
+    int | None, typer.Option("--tokens", metavar="N", min=1, help=say("help.tokens"))
+]
+BatchOpt = Annotated[
+    int | None, typer.Option("--batch", metavar="N", min=1, help=say("help.batch"))
+]
+LayersOpt = Annotated[
+    int | None, typer.Option("--layers", metavar="N", min=1, help=say("help.layers"))
+]
 PresetOpt = Annotated[str | None, typer.Option("--preset", metavar="NAME", help=say("help.preset"))]
 GatedOpt = Annotated[bool | None, typer.Option("--gated/--plain", help=say("help.gated"))]
 NormKindOpt = Annotated[
@@ -131,13 +145,15 @@ def cost(
 ) -> None:
     """Count parameters, operations and bytes."""
     from blockcalc.costs.plan import AXES, BITS, with_lora
+    from blockcalc.messages.words import did_you_mean
 
     axis = double.replace("-", "_") if double else None
     if axis is not None and axis not in AXES:
         text = say("plan.axis", known=", ".join(AXES), word=double)
-        raise UsageError(Fault(text))
+        raise UsageError(Fault(text, hint=did_you_mean(axis, list(AXES))))
     if dtype not in BITS:
-        raise UsageError(Fault(say("plan.dtype", known=", ".join(BITS), word=dtype)))
+        text = say("plan.dtype", known=", ".join(BITS), word=dtype)
+        raise UsageError(Fault(text, hint=did_you_mean(dtype, list(BITS))))
     wanted = {"d_model": d_model, "d_ff": d_ff, "heads": heads, "kv_heads": kv_heads, "d_head": d_head,
               "tokens": tokens, "batch": batch, "layers": layers, "gated": gated, "norm_kind": norm_kind,
               "bias": bias}  # fmt: skip
@@ -207,7 +223,7 @@ def _give(
     no_color: bool,
 ) -> None:
     """Show a document in the terminal, or write it."""
-    if not output and not any(asked.values()):
+    if output is None and not any(asked.values()):
         from blockcalc.views.screen import make_console
         from blockcalc.views.terminal import Terminal
 
@@ -215,5 +231,5 @@ def _give(
         return
     from blockcalc.views import choose_format
 
-    chosen = choose_format(asked, output, ("pieces", "data"))
+    chosen = choose_format(asked, output)
     send(chosen.write(document), output, force)

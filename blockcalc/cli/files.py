@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from blockcalc.cli.argv import Command
 from blockcalc.cli.options import (
     DebugOpt,
     ErrorFormat,
@@ -16,6 +15,7 @@ from blockcalc.cli.options import (
 from blockcalc.cli.output import encodable, wrote
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
+from blockcalc.shell.argv import Command
 
 if TYPE_CHECKING:
     pass
@@ -57,11 +57,11 @@ def samples(
 def import_(
     model: Annotated[str, typer.Argument(metavar="DIR_OR_FILE", help=say("help.import.model"))],
     layer: Annotated[
-        int | None, typer.Option("--layer", min=0, help=say("help.import.layer"))
+        int | None, typer.Option("--layer", metavar="N", min=0, help=say("help.import.layer"))
     ] = None,
     all_layers: Annotated[bool, typer.Option("--all-layers", help=say("help.import.all"))] = False,
     tokens: Annotated[
-        int, typer.Option("--tokens", min=1, max=4096, help=say("help.import.tokens"))
+        int, typer.Option("--tokens", metavar="N", min=1, max=4096, help=say("help.import.tokens"))
     ] = 4,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.output"))
@@ -77,11 +77,12 @@ def import_(
 
     from blockcalc.checkpoints.checkpoint import open_checkpoint
     from blockcalc.checkpoints.layer_file import as_yaml, layer_file
+    from blockcalc.views import target
 
-    path = None if output in (None, "-") else str(output)
-    target = Path(path or "stdout").absolute()
+    path = target(output, ".yaml")
+    home = Path(path or "stdout").absolute()
     chosen = None if all_layers else layer or 0
-    content = as_yaml(layer_file(open_checkpoint(model), chosen, target, tokens))
+    content = as_yaml(layer_file(open_checkpoint(model), chosen, home, tokens))
     if path is None:
         typer.echo(encodable(content, sys.stdout.encoding), nl=False)
         return
@@ -92,7 +93,7 @@ def import_(
 
 
 def weights(
-    file: Annotated[str, typer.Argument(metavar="FILE", help=say("help.weights.file"))],
+    path: Annotated[str, typer.Argument(metavar="FILE", help=say("help.weights.file"))],
     error_format: ErrorOpt = ErrorFormat.text,
     debug: DebugOpt = False,
 ) -> None:
@@ -103,7 +104,7 @@ def weights(
     from blockcalc.messages.words import dims
     from blockcalc.notation.signs import clean
 
-    found = [(clean(t.name or "(the matrix)"), dims(t.shape), t.dtype) for t in tensors(Path(file))]
+    found = [(clean(t.name or "(the matrix)"), dims(t.shape), t.dtype) for t in tensors(Path(path))]
     widths = [max((len(row[i]) for row in found), default=0) for i in range(2)]
     for name, shape, dtype in found:
         typer.echo(

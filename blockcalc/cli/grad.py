@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from blockcalc.cli.argv import Command
 from blockcalc.cli.inputs import depth_of, parse_depths, parse_rate, read_spec
 from blockcalc.cli.options import (
     AllOpt,
@@ -27,9 +26,11 @@ from blockcalc.cli.options import (
     RoundOpt,
     SetOpt,
     StepsOpt,
+    words,
 )
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
+from blockcalc.shell.argv import Command
 
 if TYPE_CHECKING:
     from blockcalc.nn.spec import Spec
@@ -45,7 +46,9 @@ class LossKind(StrEnum):
     dot = "dot"
 
 
-LossOpt = Annotated[LossKind | None, typer.Option("--loss", help=say("help.loss"))]
+LossOpt = Annotated[
+    LossKind | None, typer.Option("--loss", metavar=words(LossKind), help=say("help.loss"))
+]
 ChainOpt = Annotated[bool, typer.Option("--chain", help=say("help.chain"))]
 RateOpt = Annotated[str | None, typer.Option("--lr", metavar="NUMBER", help=say("help.lr"))]
 

@@ -43,21 +43,41 @@ class ErrorFormat(StrEnum):
     json = "json"
 
 
-FileArg = Annotated[str | None, typer.Argument(metavar="[FILE]", help=say("help.file"))]
-NormOpt = Annotated[Order | None, typer.Option("--norm", help=say("help.norm"))]
+def words(kind: type[StrEnum]) -> str:
+    """Write the words of an option as its help shows them.
+
+    Examples
+    --------
+    >>> words(Order)
+    'pre|post'
+    """
+    return "|".join(kind)
+
+
+FileArg = Annotated[str | None, typer.Argument(metavar="FILE", help=say("help.file"))]
+NormOpt = Annotated[
+    Order | None, typer.Option("--norm", metavar=words(Order), help=say("help.norm"))
+]
 EpsOpt = Annotated[str | None, typer.Option("--eps", metavar="NUMBER", help=say("help.eps"))]
 SetOpt = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=say("help.set"))
 ]
 RoundOpt = Annotated[str | None, typer.Option("--round", metavar="N|Nsf", help=say("help.round"))]
-DetailOpt = Annotated[Detail, typer.Option("--detail", help=say("help.detail"))]
+DetailOpt = Annotated[
+    Detail, typer.Option("--detail", metavar=words(Detail), help=say("help.detail"))
+]
 StepsOpt = Annotated[
     list[str] | None, typer.Option("--steps", metavar="NAMES", help=say("help.steps"))
 ]
-DigitsOpt = Annotated[int, typer.Option("--digits", min=1, max=17, help=say("help.digits"))]
+DigitsOpt = Annotated[
+    int, typer.Option("--digits", metavar="N", min=1, max=17, help=say("help.digits"))
+]
 AllOpt = Annotated[bool, typer.Option("--all", help=say("help.all"))]
 NoProseOpt = Annotated[bool, typer.Option("--no-prose", help=say("help.no_prose"))]
-ColorOpt = Annotated[Color, typer.Option("--color", help=say("help.color"))]
+ColorOpt = Annotated[Color, typer.Option("--color", metavar=words(Color), help=say("help.color"))]
 NoColorOpt = Annotated[bool, typer.Option("--no-color", help=say("help.no_color"))]
-ErrorOpt = Annotated[ErrorFormat, typer.Option("--error-format", help=say("help.error_format"))]
+ErrorOpt = Annotated[
+    ErrorFormat,
+    typer.Option("--error-format", metavar=words(ErrorFormat), help=say("help.error_format")),
+]
 DebugOpt = Annotated[bool, typer.Option("--debug", help=say("help.debug"))]

@@ -116,11 +116,6 @@ def write_folder(target: str, contents: dict[str, bytes], force: bool = False) -
     return [str(folder / name) for name in contents]
 
 
-def quiet() -> None:
-    """Let what is still to be printed go nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-
 def send(content: bytes, output: str | None, force: bool) -> None:
     """Give what was asked for to standard output, or to a file, and say so."""
     if output in (None, "-"):

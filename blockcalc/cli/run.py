@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from blockcalc.cli.argv import Command
 from blockcalc.cli.grad import ChainOpt, LossOpt, RateOpt
 from blockcalc.cli.inputs import depth_of, read_spec
 from blockcalc.cli.options import (
@@ -34,6 +33,7 @@ from blockcalc.cli.options import (
 from blockcalc.cli.output import send
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
+from blockcalc.shell.argv import Command
 
 if TYPE_CHECKING:
     from blockcalc.nn.spec import Spec
@@ -98,7 +98,7 @@ def run(
 
 def compare(
     file: FileArg = None,
-    other: Annotated[str | None, typer.Argument(metavar="[OTHER]", help=say("help.other"))] = None,
+    other: Annotated[str | None, typer.Argument(metavar="OTHER", help=say("help.other"))] = None,
     eps: EpsOpt = None,
     sets: SetOpt = None,
     rounding: RoundOpt = None,

@@ -35,7 +35,7 @@ TEXTS: dict[str, str] = {
     "grad.masked": "{name} has minus infinity where a mask hides a key, so no loss can be made of it",
     "grad.inside": "no gradient is given where the block stops inside a softmax that subtracts its row maximum",
     "grad.inside.hint": "stop at attn.weights or later, or use softmax: plain",
-    "lr.finite": "--lr is a number above 0; this is '{text}'",
+    "lr.finite": "--lr is a number above 0, such as 0.1; this is '{text}'",
     "heading.depths": "Stacks of {depths} blocks",
     "prose.depths": "{loss}. The block of the file, each time with matrices of its own, stacked, in both orders. Norms are of the gradient by all parameters of a block; RMS is of what the block gives; share is how large what a layer adds is beside what it is added to, ‖F(x)‖ / ‖x‖.",
     "depths.text": "--depths takes numbers of blocks from 1 to 64, such as 1,2,4; this is '{text}'",

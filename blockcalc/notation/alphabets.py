@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from blockcalc.notation.digits import constant
-from blockcalc.notation.signs import _GREEK
+from blockcalc.notation.signs import GREEK
 from blockcalc.ops.expr import Binary, Call, Dots, Expr, Figure, Fold, Name, Num, Over, walk
 
 # how tightly a form holds together: what binds less than asked for is put in brackets
@@ -104,7 +104,7 @@ class Text(Alphabet):
             return symbol
         base, sub, sup = found["base"], found["sub"], found["sup"]
         if not self.plain:
-            base = _GREEK.get(base, base)
+            base = GREEK.get(base, base)
         out = base + (f"_{sub}" if sub else "")
         if sup:
             out += f"^{sup}" if self.plain else sup.translate(_RAISED)
@@ -166,7 +166,7 @@ def _level(expr: Expr) -> int:
     return _LEVELS.get(expr.op, ATOM) if isinstance(expr, Binary) else ATOM
 
 
-_TEX_GREEK = {k: f"\\{k}" for k in _GREEK} | {"eps": r"\varepsilon"}
+_TEX_GREEK = {k: f"\\{k}" for k in GREEK} | {"eps": r"\varepsilon"}
 _TEX_SIGNS = {"*": r" \times ", "@": r"\, ", ".": r" \odot ", "+": " + ", "-": " - "}
 _WIDE = 14  # so are those of as many signs and numbers
 _BROAD = 48  # digits over a fraction line that fit on a page; a longer sum must be able to break

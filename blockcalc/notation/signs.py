@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_GREEK = {
+GREEK = {
     "mu": "μ",
     "sigma": "σ",
     "gamma": "γ",
@@ -18,7 +18,7 @@ _GREEK = {
 }
 
 PLAIN_SIGNS = {
-    **{v: k for k, v in _GREEK.items()},
+    **{v: k for k, v in GREEK.items()},
     "×": "x", "√": "sqrt", "≈": "~=", "∞": "inf", "→": "->", "⊙": "(*)",
     "Σ": "sum", "…": "...", "–": "-", "—": "-", "·": "*", "±": "+/-", "’": "'", "−": "-",
     "│": "|", "─": "-", "‘": "'", "“": '"', "”": '"', "≠": "!=", "≤": "<=", "‖": "|", "█": "#", "░": ".", "═": "=", "╭": "+", "≥": ">=",
@@ -26,21 +26,38 @@ PLAIN_SIGNS = {
 
 
 def clean(text: str) -> str:
-    r"""Show characters that would steer a terminal as ``\x1b``; keep everything else as typed.
+    r"""Show characters that would steer a terminal, or not be seen, as ``\x1b``; keep everything else as typed.
 
     Examples
     --------
     >>> clean("a" + chr(27) + "[2J")
     'a\\x1b[2J'
     """
-    return "".join(c if _harmless(c) else c.encode("unicode_escape").decode() for c in text)
+    return "".join(shown(text))
 
 
 def _harmless(c: str) -> bool:
-    return (
-        unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-        or c in "\u200d\u200c"
+    return unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+def shown(text: str) -> list[str]:
+    """Give what ``clean`` shows for each character of a text."""
+    return [
+        c if _harmless(c) or _joins(text[i - 1 : i], c, text[i + 1 : i + 2]) else _escaped(c)
+        for i, c in enumerate(text)
+    ]
+
+
+def _joins(before: str, c: str, after: str) -> bool:
+    """Tell whether a joiner does its work: between signs of an emoji, or letters of a script that has it."""
+    beside = (before, after)
+    return c in "\u200d\u200c" and all(
+        b and not b.isascii() and unicodedata.category(b)[0] in "LMS" for b in beside
     )
+
+
+def _escaped(c: str) -> str:
+    return c.encode("unicode_escape").decode()
 
 
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁽⁾⁻⁺ᵀᶠ"
@@ -58,16 +75,16 @@ def plain_signs(text: str, encoding: str) -> str:
     'sqrt(d_head), sigma^(1), 2 C^2, 7x10^-4, Q K^T'
     """
 
-    def shown(run: str) -> bool:
+    def fits(run: str) -> bool:
         try:
             run.encode(encoding)
         except UnicodeEncodeError:
             return False
         return True
 
-    if shown(text):
+    if fits(text):
         return text
-    if not shown("√"):
+    if not fits("√"):
         text = _ROOT.sub(r"sqrt(\1)", text)
-    text = _RUN.sub(lambda m: m[0] if shown(m[0]) else "^" + m[0].translate(_LOWERED), text)
-    return "".join(c if shown(c) else PLAIN_SIGNS.get(c, "?") for c in text)
+    text = _RUN.sub(lambda m: m[0] if fits(m[0]) else "^" + m[0].translate(_LOWERED), text)
+    return "".join(c if fits(c) else PLAIN_SIGNS.get(c, "?") for c in text)

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from blockcalc.errors import Fault, UsageError
+from blockcalc.errors import Fault, Place, UsageError
 from blockcalc.messages import say
 
 if TYPE_CHECKING:
     from blockcalc.explain.document import Document
-
-PARTS = ("pieces", "data", "arrays")
 
 
 @dataclass(frozen=True)
 class Format:
     """A format: the ending of its files, and the function that makes the bytes.
 
-    ``part`` is the form of a document that it writes, one of ``PARTS``; ``document`` tells whether what it
+    ``part`` is the form of a document that it writes, ``pieces``, ``data`` or ``arrays``; ``document`` tells whether what it
     writes has something around its body, so that the body can be had alone.
     """
 
@@ -48,20 +47,53 @@ FORMATS = {
 }
 
 
-def choose_format(
-    asked: Mapping[str, bool], output: str | None, parts: Sequence[str] = PARTS
-) -> Format:
+def is_format(name: str) -> bool:
+    """Tell whether a word, or the ending of a file, means a format, of ours or any other.
+
+    Examples
+    --------
+    >>> is_format("--html"), is_format(".JSON"), is_format("norm")
+    (True, True, False)
+    """
+    word = name.lstrip("-.").lower()
+    ours = (word in (f.name, f.ending[1:]) for f in FORMATS.values())
+    return any(ours) or word in say("cli.other_formats").split()
+
+
+def target(output: str | None, own: str) -> str | None:
+    """Give the file to write, None for standard output, where all is written in one format.
+
+    A name that ends as another format does is refused; ``own`` is the ending to take.
+    """
+    ending = PurePath(output or "").suffix
+    if is_format(ending):
+        raise UsageError(Fault(say("cli.ending", ending=ending, own=own), Place("--output")))
+    return None if output == "-" else output
+
+
+def choose_format(asked: Mapping[str, bool], output: str | None) -> Format:
     """Choose the format that is asked for, or else by the ending of the file to write.
 
-    ``parts`` are the forms that the document has.
+    ``asked`` has the formats that there are to choose from, and whether each is asked for.
     """
-    there = {name: f for name, f in FORMATS.items() if f.part in parts}
     named = [name for name, yes in asked.items() if yes]
     if len(named) > 1:
         raise UsageError(Fault(say("cli.formats_two", names=" and ".join("--" + n for n in named))))
-    if named:
-        return there[named[0]]
-    for chosen in there.values():
-        if output and output.lower().endswith(chosen.ending):
+    there = [FORMATS[name] for name in named or asked]
+    for chosen in there:
+        if named or (output and output.lower().endswith(chosen.ending)):
             return chosen
-    raise UsageError(Fault(say("cli.formats_none", names=", ".join("--" + n for n in there))))
+    raise UsageError(_no_format(there, output))
+
+
+def _no_format(there: Sequence[Format], output: str | None) -> Fault:
+    """Say which formats there are, where neither an option nor the name of the file tells one."""
+    names = ", ".join(f"--{f.name}" for f in there)
+    if output in (None, "-"):
+        return Fault(say("cli.formats_none", names=names))
+    ending = PurePath(str(output)).suffix
+    key = "cli.formats_ending" if ending else "cli.formats_no_ending"
+    endings = ", ".join(f.ending for f in there)
+    text = say(key, ending=ending, name=output, names=names, endings=endings)
+    hint = say("cli.formats_pdf") if ending.lower() == ".pdf" else None
+    return Fault(text, Place("--output"), hint)

@@ -6,9 +6,9 @@ import json
 
 from rich.cells import cell_len
 
-from blockcalc.errors import BlockcalcError, Fault, Place
+from blockcalc.errors import BlockcalcError, Fault
 from blockcalc.messages import say
-from blockcalc.notation.signs import clean
+from blockcalc.notation.signs import clean, shown
 
 WIDEST = 96
 
@@ -40,24 +40,32 @@ def as_json(error: BlockcalcError) -> str:
     >>> print(as_json(BlockcalcError(Fault("unknown key 'nrom'", Place("a.yaml", 1, 1, "nrom: pre")))))
     {"errors": [{"message": "unknown key 'nrom'", "file": "a.yaml", "option": null, "line": 1, "column": 1, "text": "nrom: pre", "hint": null}], "exit_code": 2}
     """
-    faults = [
-        {
-            "message": fault.message,
-            "file": fault.place.file if fault.place and not _option(fault.place) else None,
-            "option": fault.place.file if fault.place and _option(fault.place) else None,
-            "line": fault.place.line if fault.place else None,
-            "column": fault.place.column if fault.place else None,
-            "text": fault.place.text if fault.place else None,
-            "hint": fault.hint,
-        }
-        for fault in error.faults
-    ]
+    faults = [_fields(fault) for fault in error.faults]
     return json.dumps({"errors": faults, "exit_code": error.exit_code})
 
 
-def _option(place: Place) -> bool:
-    """Tell whether a place is an option of the command line."""
-    return place.file.startswith("--")
+def _fields(fault: Fault) -> dict[str, str | int | None]:
+    """Give what is known of a fault, in texts that any reader of JSON takes."""
+    place = fault.place
+    name = place.file if place else None
+    option = name is not None and name.startswith("--")
+    fields: dict[str, str | int | None] = {
+        "message": fault.message,
+        "file": None if option else name,
+        "option": name if option else None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "text": place.text if place else None,
+        "hint": fault.hint,
+    }
+    return {
+        key: _whole(value) if isinstance(value, str) else value for key, value in fields.items()
+    }
+
+
+def _whole(text: str) -> str:
+    r"""Show half a surrogate pair, which a byte that is not UTF-8 becomes, as ``\udcff``."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _lines(fault: Fault) -> list[str]:
@@ -66,7 +74,7 @@ def _lines(fault: Fault) -> list[str]:
     if place and place.text is not None and place.column is not None and place.text.strip():
         text, column = _window(place.text.replace("\t", " "), place.column - 1)
         lines.append("  " + clean(text))
-        lines.append("  " + " " * cell_len(clean(text[:column])) + "^")
+        lines.append("  " + " " * cell_len("".join(shown(text)[:column])) + "^")
     if fault.hint:
         lines.append("  " + clean(fault.hint))
     return lines

@@ -1,0 +1,260 @@
+"""The words that may stand next on a command line: commands, options, their values, files."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from blockcalc.messages import say
+from blockcalc.shell.pages import help_of
+from blockcalc.shell.usage import HELP, options_of, places_of, scan, takes_value
+
+if TYPE_CHECKING:
+    from blockcalc.nn.spec import Spec
+    from blockcalc.program.program import Program
+
+LARGEST = 2**20  # a larger file is not read while a person waits at the prompt
+_ENDINGS = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A word that may stand at the cursor, and what it means."""
+
+    word: str
+    help: str = ""
+    path: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line as far as it is typed.
+
+    Attributes
+    ----------
+    words : list of str
+        Those before the cursor, without the name of the program.
+    text : str
+        The word at the cursor.
+    held : str
+        The part of it that the shell does not complete.
+    quoted : bool
+        Whether a quote is open before it.
+    """
+
+    words: list[str]
+    text: str
+    held: str = ""
+    quoted: bool = False
+
+
+def offers(commands: Mapping[str, Any], own: Mapping[str, Any], line: Line) -> list[Offer]:
+    """Give what may stand at the cursor.
+
+    Parameters
+    ----------
+    commands, own : mapping
+        The commands by name, and the options of the program itself.
+    line : Line
+    """
+    found = Asked(commands, own, line).offers()
+    return [offer for offer in found if offer.word.startswith(line.text)]
+
+
+class Asked:
+    """What is known of a line: its command, the options given, the words."""
+
+    def __init__(self, commands: Mapping[str, Any], own: Mapping[str, Any], line: Line) -> None:
+        self.commands, self.own, self.text = commands, own, line.text
+        options = {**options_of(commands.values()), **own}
+        self.parts = list(scan(line.words, options))
+        words = [str(part.value) for part in self.parts if part.option is None]
+        named = bool(words) and words[0] in commands
+        self.named = words[0] if named else None
+        self.command = commands[self.named or "run"]
+        self.words = words[1:] if named else words
+        self.options = options_of([self.command]) if named else options
+        self.given = {part.option for part in self.parts}
+        self.words_only = "--" in line.words
+
+    def values(self, name: str) -> list[str]:
+        """Give the values of an option that are typed before the cursor."""
+        return [str(part.value) for part in self.parts if part.option == name and part.value]
+
+    def value(self, name: str) -> str | None:
+        """Give the value of an option that is typed before the cursor, if there is one."""
+        return next(iter(self.values(name)), None)
+
+    def offers(self) -> Iterable[Offer]:
+        """Give what may stand at the cursor."""
+        last = self.parts[-1] if self.parts else None
+        waits = last is not None and last.value is None and self._takes(last.option)
+        if last is not None and waits and not self.text.startswith("--"):
+            return self._values(str(last.option), self.text)
+        if self.text.startswith("-") and not self.words_only:
+            name, equals, text = self.text.partition("=")
+            if equals:
+                return [Offer(f"{name}={o.word}", o.help) for o in self._values(name, text)]
+            return self._option_names()
+        if self.named is None and not self.words:
+            return [Offer(name, c.get_short_help_str()) for name, c in self.commands.items()]
+        places = places_of(self.command)
+        place = places[len(self.words)] if len(self.words) < len(places) else None
+        return _files(self.text) if place is not None and place.name in ("file", "other") else []
+
+    def _takes(self, option: str | None) -> bool:
+        return option in self.options and takes_value(self.options[str(option)])
+
+    def _option_names(self) -> Iterator[Offer]:
+        """Give the options of the command that may still be given."""
+        given = {self.options[name].name for name in self.given if name in self.options}
+        own = {} if self.named else self.own
+        for name, param in {**options_of([self.command]), **own}.items():
+            if name.startswith("--") and (param.multiple or param.name not in given):
+                yield Offer(name, help_of(param))
+        yield Offer(HELP[-1], say("help.help"))
+
+    def _values(self, option: str, text: str) -> list[Offer]:
+        """Give the values of an option."""
+        if not self._takes(option):
+            return []
+        if choices := getattr(self.options[option].type, "choices", None):
+            return [Offer(str(word)) for word in choices]
+        if option not in VALUES:
+            return []
+        before, comma, begun = text.rpartition(",") if option in LISTS else ("", "", text)
+        return [Offer(f"{before}{comma}{word}") for word in VALUES[option](self, begun)]
+
+
+# the values of options ----------------------------------------------------------------------
+
+
+def _specs(asked: Asked) -> Iterator[Spec]:
+    """Read the file or the files of a line, or else the embedded sample, for their shapes alone."""
+    from blockcalc.files import samples as embedded
+    from blockcalc.reading.load import load
+    from blockcalc.reading.overrides import parse_sets
+
+    norm = asked.value("--norm")
+    pairs = parse_sets(asked.values("--set"), {"norm.order": norm})
+    for name in asked.words or [str(embedded.default())]:
+        path = Path(name)
+        if path.is_file() and path.stat().st_size <= LARGEST:
+            yield load(path, pairs, [norm] if norm else [], shapes_only=True)
+
+
+def _programs(asked: Asked) -> Iterator[Program]:
+    from blockcalc.nn.block import build
+
+    for spec in _specs(asked):
+        program = build(spec)
+        if asked.named == "grad" or "--grad" in asked.given:
+            from blockcalc.gradients.loss import choose_loss
+            from blockcalc.program.backward import with_gradients
+
+            loss = choose_loss(spec, asked.value("--loss"))
+            program = with_gradients(program, loss, "--chain" in asked.given)
+        yield program
+        if asked.named == "compare" and len(asked.words) < 2:
+            yield build(spec.with_order("pre" if spec.order == "post" else "post"))
+
+
+def _steps(asked: Asked, text: str) -> Iterable[str]:
+    """Give the names of steps; where none begins as typed, the ends that mean one step alone."""
+    names: dict[str, None] = {}
+    for program in _programs(asked):
+        names |= dict.fromkeys(eq.out.name for eq in program.equations)
+        names |= dict.fromkeys(program.aliases)
+        if "--lr" in asked.given:
+            names |= {f"new.{ref.name}": None for ref in program.inputs if ref.role == "weight"}
+    if any(name.startswith(text) for name in names):
+        return names
+    ends = Counter(name[dot.end() :] for name in names for dot in re.finditer(r"\.", name))
+    return [end for end, n in ends.items() if n == 1]
+
+
+def _presets(asked: Asked, text: str) -> Iterable[str]:
+    from blockcalc.costs.presets import PRESETS
+
+    return PRESETS
+
+
+def _types(asked: Asked, text: str) -> Iterable[str]:
+    from blockcalc.costs.plan import BITS
+
+    return BITS
+
+
+def _axes(asked: Asked, text: str) -> Iterable[str]:
+    from blockcalc.costs.plan import AXES
+
+    return AXES
+
+
+def _matrices(asked: Asked, text: str) -> Iterable[str]:
+    """Give the names of the matrices of weights, without those of their sections."""
+    for program in _programs(asked):
+        names = (ref.name for ref in program.inputs if ref.role == "weight" and len(ref.shape) == 2)
+        yield from dict.fromkeys(name.rpartition(".")[2] for name in names)
+
+
+def _keys(asked: Asked, text: str) -> Iterable[str]:
+    """Give the keys of a file for ``--set``, and with each the words that it may have."""
+    from blockcalc.reading.keys import schema
+
+    found = dict(_leaves(schema(), ""))
+    begun = [key for key in found if key.startswith(text)]
+    for key, words in found.items():
+        if words and ("=" in text or len(begun) == 1):
+            yield from (f"{key}={word}" for word in words)
+        else:
+            yield f"{key}="
+
+
+def _leaves(schema: Mapping[str, Any], name: str) -> Iterator[tuple[str, list[str]]]:
+    """Walk a schema to the keys that hold no further keys, each with its words."""
+    for key, own in schema.get("properties", {}).items():
+        forms = own.get("anyOf", [own])
+        inside = next((form for form in forms if "properties" in form), None)
+        if inside is not None and "$ref" not in own and "value" not in inside["properties"]:
+            yield from _leaves(inside, f"{name}{key}.")
+        else:
+            words = [str(w) for form in forms for w in form.get("enum", ())]
+            flags = ["true", "false"] if own.get("type") == "boolean" else []
+            yield f"{name}{key}", words + flags
+
+
+VALUES: dict[str, Callable[[Asked, str], Iterable[str]]] = {
+    "--steps": _steps,
+    "--set": _keys,
+    "--preset": _presets,
+    "--dtype": _types,
+    "--double": _axes,
+    "--lora-on": _matrices,
+    "--norm-kind": lambda asked, text: ("layer", "rms"),
+}
+LISTS = {"--steps", "--lora-on"}  # values between commas
+
+
+def _files(text: str) -> list[Offer]:
+    """Give folders and files to work; where there is no such file, the embedded samples.
+
+    A folder alone is gone into, for a shell would end the word after it.
+    """
+    from blockcalc.files import samples as embedded
+
+    folder, slash, name = text.rpartition("/")
+    found = []
+    for path in sorted(Path(folder + slash or ".").iterdir()):
+        fits = path.name.startswith(name) and path.name.startswith(".") == name.startswith(".")
+        if fits and (path.is_dir() or path.name.lower().endswith(_ENDINGS)):
+            found.append(f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}")
+    if len(found) == 1 and found[0].endswith("/"):
+        return _files(found[0])
+    if all(one.endswith("/") for one in found):
+        found += map(str, embedded.files())
+    return [Offer(one, path=True) for one in found]

@@ -1,0 +1,72 @@
+"""The pages that ``--help`` shows: names, what an option takes, what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import wrap
+from typing import Any
+
+from blockcalc.messages import say
+from blockcalc.shell.usage import takes_value, usage_of
+
+_HELD = "\xa0"  # a space at which no line ends
+NAMES = 25  # columns for names; a longer one has a line of its own
+_OTHERS = ("help", "install_completion", "show_completion")  # options that typer adds
+
+
+def write_options(formatter: Any, params: list[Any]) -> None:
+    """Write the words and the options of a command."""
+    for kind in ("argument", "option"):
+        rows = [(_names(p), _text(p)) for p in params if p.param_type_name == kind]
+        _write(formatter, say(f"help.{kind}s"), rows)
+
+
+def write_commands(formatter: Any, commands: Mapping[str, Any]) -> None:
+    """Write what each command does, in whole sentences."""
+    rows = [(name, command.get_short_help_str()) for name, command in commands.items()]
+    _write(formatter, say("help.commands"), rows)
+
+
+def help_of(param: Any) -> str:
+    """Say what an option does."""
+    return say(f"help.{param.name}") if param.name in _OTHERS else str(param.help)
+
+
+def usage_pieces(command: Any) -> list[str]:
+    """Give what stands on the usage line after the name of a command."""
+    return [command.options_metavar, *usage_of(command)]
+
+
+def _write(formatter: Any, heading: str, rows: list[tuple[str, str]]) -> None:
+    """Write names and texts in two columns; a line never ends within the name of an option."""
+    if not rows:
+        return
+    widest = max(len(name) for name, _ in rows)
+    column = min(widest, NAMES, formatter.width // 3)
+    with formatter.section(heading):
+        for name, text in rows:
+            lines = wrap(text, formatter.width - column - 4, break_on_hyphens=False)
+            head = [name] if len(name) > column else [f"{name:{column}}  {lines.pop(0)}"]
+            for line in head + [f"{'':{column}}  {line}" for line in lines]:
+                formatter.write(f"  {line}\n".replace(_HELD, " "))
+
+
+def _names(param: Any) -> str:
+    """Write the spellings of an option, the short one first, and what it takes."""
+    if param.param_type_name == "argument":
+        return str(param.metavar)
+    names = ", ".join(sorted(param.opts, key=len))
+    if takes_value(param):
+        return f"{names} {param.metavar}"
+    return " / ".join([names, *param.secondary_opts])
+
+
+def _text(param: Any) -> str:
+    """Write what an option does, within which limits, and what it is if left out."""
+    notes = []
+    if (high := getattr(param.type, "max", None)) is not None:
+        notes.append(say("help.range", low=param.type.min, high=high))
+    if param.default and param.param_type_name == "option" and takes_value(param):
+        notes.append(say("help.default", value=param.default))
+    held = "; ".join(notes).replace(" ", _HELD)
+    return f"{help_of(param)}  [{held}]" if notes else help_of(param)
