@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import blockcalc
+from blockcalc.explain.data import run_document
 from blockcalc.files.samples import folder
+from blockcalc.views import FORMATS
 from blockcalc.views.latex_text import escape
 from tests.helpers import SAMPLES, cli, text
 
@@ -183,3 +186,38 @@ def test_only_ascii_for_english() -> None:
 
 def test_escape_leaves_plain_words_alone() -> None:
     assert escape("plain words, 1 + 2") == "plain words, 1 + 2"
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
+@pytest.mark.parametrize("digits", [4, 9, 15, 17])
+@pytest.mark.parametrize("name", ["bert_style", "two_heads", "llama_style", "pencil_pre"])
+def test_long_figures_stay_on_the_page(name: str, digits: int, tmp_path: Path) -> None:
+    text(
+        cli(
+            "export",
+            str(folder() / f"{name}.yaml"),
+            "--digits",
+            str(digits),
+            "-o",
+            "a.tex",
+            "--latex",
+            cwd=tmp_path,
+        )
+    )
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "a.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert "Overfull" not in (tmp_path / "a.log").read_text(encoding="utf-8", errors="replace")
+
+
+def test_labels_are_measured_by_what_is_printed() -> None:
+    spec = blockcalc.load({"tokens": ["a{b}~^\\$", "e\u0301", "b"], "x": [[1, 0], [0, 1], [1, 1]],
+                           "attn": {"out": [[1, 0], [0, 1], [1, 1]]}, "stop": "residual1"})  # fmt: skip
+    made = FORMATS["latex"].write(run_document(spec, blockcalc.run(spec))).decode()
+    assert "parbox" not in made
+    assert "\u0301" not in made
+    assert r"\text{\'e}" in made or r"\text{é}" in made

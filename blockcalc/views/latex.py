@@ -27,7 +27,7 @@ from blockcalc.explain.document import (
 from blockcalc.messages import say
 from blockcalc.notation.alphabets import Latex, Text
 from blockcalc.ops.expr import Expr
-from blockcalc.views.latex_text import LONG_WORD, _character, _east_asian, escape
+from blockcalc.views.latex_text import LONG_WORD, _east_asian, composed, escape, printed_width
 from blockcalc.views.layout import column_blocks, gap_sentences, shape_text
 
 PAGE = 76  # digits that fit beside each other on a line
@@ -201,7 +201,9 @@ class _Writer:
     def operand(self, operand: Operand) -> str:
         """Name a matrix: symbol, name, axes and shape."""
         symbol = self.alphabet.symbol(operand.symbol)
-        return rf"${symbol}$ \texttt{{{escape(operand.name)}}} {escape(shape_text(operand))}"
+        return (
+            rf"${symbol}$ \texttt{{{escape(operand.name)}}} \mbox{{{escape(shape_text(operand))}}}"
+        )
 
     def line(self, line: Line) -> str:
         """Write one worked line; it may break at its signs."""
@@ -274,10 +276,7 @@ def _rest(piece: Listing) -> int:
 
 def _label_width(text: str) -> int:
     """Estimate the width of a label in digits; a long one is set in lines of its own."""
-    wide = sum(
-        1.7 if c.isupper() else 6.2 if len(_character(c)) > 12 else cell_len(c) for c in text
-    )
-    return min(round(wide), LONG_WORD)
+    return min(round(sum(map(printed_width, composed(text)))), LONG_WORD)
 
 
 def _label(text: str) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
+
+from rich.cells import cell_len
+
 from blockcalc.notation.signs import clean
 
 LONG_WORD = 24  # a longer word without a space may be broken anywhere
@@ -47,10 +51,24 @@ def escape(text: str) -> str:
     50\% \& \#1 W\_q
     """
     words = []
-    for word in clean(text).replace(",,", ",\u200c,").split(" "):
+    for word in clean(composed(text)).replace(",,", ",\u200c,").split(" "):
         joint = r"\allowbreak{}" if len(word) > LONG_WORD else ""
         words.append(joint.join(_character(c) for c in word))
     return " ".join(words)
+
+
+def composed(text: str) -> str:
+    """Give letters with their accents as one character each, where there is one: é for e and its accent."""
+    return unicodedata.normalize("NFC", text)
+
+
+def printed_width(c: str) -> float:
+    """Estimate how wide a character is set, in digits; one that is named by its number is six digits wide."""
+    if c in _ESCAPES or c in _MATHS:
+        return 1.0
+    if _character(c) != c:
+        return 6.2 if c != "\u200c" else 0.0
+    return 1.7 if c.isupper() else float(cell_len(c))
 
 
 def _character(c: str) -> str:

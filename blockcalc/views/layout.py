@@ -9,10 +9,16 @@ from blockcalc.explain.document import Grid, Operand
 from blockcalc.messages import say
 
 
-def shape_text(operand: Operand) -> str:
+class Whole(str):
+    """A text that is not broken at its spaces."""
+
+    __slots__ = ()
+
+
+def shape_text(operand: Operand) -> Whole:
     """Write axes and shape: ``[token 3 × d_model 2]``."""
     pairs = zip(operand.axes, operand.shape, strict=True)
-    return "[" + " × ".join(f"{axis} {n}" for axis, n in pairs) + "]"
+    return Whole("[" + " × ".join(f"{axis} {n}" for axis, n in pairs) + "]")
 
 
 def column_blocks(grid: Grid, widths: Sequence[int], room: int) -> Iterator[Grid]:

@@ -17,7 +17,7 @@ from blockcalc.explain.document import Grid, Operand
 from blockcalc.messages import say
 from blockcalc.notation.alphabets import Text
 from blockcalc.notation.signs import PLAIN_SIGNS, clean, plain_signs
-from blockcalc.views.layout import column_blocks, gap_sentences, point_aligned, shape_text
+from blockcalc.views.layout import Whole, column_blocks, gap_sentences, point_aligned, shape_text
 
 PIPE_WIDTH = 1_000_000
 BESIDE_WIDTH = 100  # matrices stand side by side up to here
@@ -119,7 +119,8 @@ class Screen:
         words: list[list[tuple[str, str]]] = [[]]
         for part in parts:
             text, style = (part, "") if isinstance(part, str) else part
-            for i, word in enumerate(self.safe(text).split(" ")):
+            safe = self.safe(text)
+            for i, word in enumerate([safe] if isinstance(text, Whole) else safe.split(" ")):
                 if i:
                     words.append([])
                 words[-1].append((word, style))
@@ -150,7 +151,7 @@ class Screen:
     def operand(self, operand: Operand) -> list[Part]:
         """Name a matrix: symbol, name, axes and shape."""
         symbol = self.alphabet.symbol(operand.symbol)
-        return [symbol + " ", (operand.name, "name"), (f" {shape_text(operand)}", "quiet")]
+        return [symbol + " ", (operand.name, "name"), " ", (shape_text(operand), "quiet")]
 
     # tables -----------------------------------------------------------------------------
 
