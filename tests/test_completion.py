@@ -172,7 +172,7 @@ def test_files_and_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_bash_takes_a_value_after_an_equals_sign_for_a_word() -> None:
     assert bash("run", "--norm", "=", "p") == ["post", "pre"]
     assert bash("run", "--norm", "=") == ["post", "pre"]
-    assert bash("run", "--norm=p") == ["--norm=pre", "--norm=post"]
+    assert bash("run", "--norm=p") == ["--norm=post", "--norm=pre"]
     assert bash("run", "--set", "ffn.activation", "=", "ge")[:2] == ["gelu", "gelu_tanh"]
     assert bash("run", "--norm", "=", "pre", "--de") == ["--detail", "--debug"]
     assert ask("bash", COMP_WORDS="blockcalc r", COMP_CWORD="1") == (0, "run\n")
@@ -211,7 +211,7 @@ def test_fish() -> None:
 @pytest.mark.parametrize("shell", ["powershell", "pwsh"])
 def test_powershell(shell: str) -> None:
     told = {"_TYPER_COMPLETE_ARGS": "blockcalc run --norm p", "_TYPER_COMPLETE_WORD_TO_COMPLETE": "p"}  # fmt: skip
-    assert ask(shell, **told) == (0, "pre::: \npost::: \n")
+    assert ask(shell, **told) == (0, "post::: \npre::: \n")
     told = {"_TYPER_COMPLETE_ARGS": "blockcalc", "_TYPER_COMPLETE_WORD_TO_COMPLETE": ""}
     assert ask(shell, **told)[1].startswith("run:::Work the block of a file")
 
@@ -238,7 +238,7 @@ def test_no_fault_of_ours_reaches_the_line(monkeypatch: pytest.MonkeyPatch, capf
     def broken(*args: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("blockcalc.offers.Asked.offers", broken)
+    monkeypatch.setattr("blockcalc.shell.offers.Asked.offers", broken)
     for name, value in (("_BLOCKCALC_COMPLETE", "complete_bash"), ("COMP_WORDS", "blockcalc r"), ("COMP_CWORD", "1")):  # fmt: skip
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit) as stop:
@@ -255,7 +255,7 @@ def test_the_script_of_bash_completes(tmp_path: Path) -> None:
         "_blockcalc_completion blockcalc; printf '%s\\n' \"${COMPREPLY[@]}\""
     )
     found = subprocess.run(
-        [sys.executable, "-c", "import sys; sys.argv = ['blockcalc']; from blockcalc.cli import main; main()"],
+        [sys.executable, "-c", "import sys; sys.argv = ['blockcalc']; from blockcalc.cli.app import main; main()"],
         env={**os.environ, "_BLOCKCALC_COMPLETE": "source_bash"}, capture_output=True, check=True,
     )  # fmt: skip
     env = {
@@ -301,7 +301,7 @@ def test_only_what_needs_numbers_imports_numpy() -> None:
     code = (
         "import os, sys, atexit; sys.argv = ['blockcalc'];"
         "atexit.register(lambda: os._exit(7 if 'numpy' in sys.modules or 'rich' in sys.modules else 0));"
-        "from blockcalc.cli import main; main()"
+        "from blockcalc.cli.app import main; main()"
     )
     for line in ("blockcalc r", "blockcalc run --", "blockcalc run --norm "):
         told = {"_BLOCKCALC_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": line}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,6 +29,7 @@ def register(app: typer.Typer) -> None:
     app.command(help=say("help.weights"), cls=Command)(weights)
     app.command(help=say("help.schema"), cls=Command)(schema)
     app.command("format", help=say("help.format"), cls=Command)(format_)
+    app.command(help=say("help.docs"), cls=Command)(docs)
 
 
 def samples(
@@ -73,8 +75,6 @@ def import_(
     """Write a file that refers to the weights of a model on disk."""
     if all_layers and layer is not None:
         raise UsageError(Fault(say("cli.formats_two", names="--layer, --all-layers")))
-    from pathlib import Path
-
     from blockcalc.checkpoints.checkpoint import open_checkpoint
     from blockcalc.checkpoints.layer_file import as_yaml, layer_file
     from blockcalc.views import target
@@ -98,8 +98,6 @@ def weights(
     debug: DebugOpt = False,
 ) -> None:
     """List the tensors of a weight file."""
-    from pathlib import Path
-
     from blockcalc.files.tensors import tensors
     from blockcalc.messages.words import dims
     from blockcalc.notation.signs import clean
@@ -123,9 +121,36 @@ def schema(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) -
 
 def format_(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) -> None:
     """Show the page about the input file."""
-    from pathlib import Path
+    _show("format")
 
-    text = (Path(__file__).parents[1] / "docs" / "format.md").read_text(encoding="utf-8")
+
+def docs(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help=say("help.docs.name"))] = None,
+    error_format: ErrorOpt = ErrorFormat.text,
+    debug: DebugOpt = False,
+) -> None:
+    """List the pages that come with the program, or show one."""
+    pages = {path.stem: path for path in sorted(_PAGES.glob("*.md"))}
+    if name is None:
+        width = max(map(len, pages))
+        for word, path in pages.items():
+            title = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+            typer.echo(f"{word:{width}}  {title}")
+        return
+    if name not in pages:
+        from blockcalc.messages.words import did_you_mean
+
+        text = say("docs.unknown", name=name, names=", ".join(pages))
+        raise UsageError(Fault(text, hint=did_you_mean(name, list(pages))))
+    _show(name)
+
+
+_PAGES = Path(__file__).parents[1] / "docs"
+
+
+def _show(name: str) -> None:
+    """Show a page: laid out in a terminal, as it stands in a pipe."""
+    text = (_PAGES / f"{name}.md").read_text(encoding="utf-8")
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.markdown import Markdown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from blockcalc.notation.alphabets import Text
 from blockcalc.notation.digits import power_figure
@@ -12,14 +13,19 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def significant(x: float, digits: int) -> str:
-    """Write a number with so many digits.
+    """Write a number with up to so many digits, no zeros at its end.
 
     Examples
     --------
     >>> significant(0.36224, 4), significant(7.2371e-7, 4), significant(0.0, 4), significant(1e21, 3)
     ('0.3622', '7.237×10⁻⁷', '0', '1×10²¹')
     """
-    return Text().figure(power_figure(x, digits)) if x and math.isfinite(x) else f"{x:g}"
+    if not x or not math.isfinite(x):
+        return f"{x:g}"
+    shown = power_figure(x, digits)
+    if "." in shown.digits:
+        shown = replace(shown, digits=shown.digits.rstrip("0").rstrip("."))
+    return Text().figure(shown)
 
 
 def grouped(n: int) -> str:

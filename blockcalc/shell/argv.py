@@ -19,7 +19,7 @@ from blockcalc.shell.usage import HELP, check_value, meant_option, options_of, s
 
 COMMANDS = (
     "run", "grad", "compare", "cost", "shapes", "export",
-    "import", "weights", "samples", "schema", "format",
+    "import", "weights", "samples", "schema", "format", "docs",
 )  # fmt: skip
 SCRIPTS = {"--show-completion", "--install-completion"}
 VARIABLE = "_BLOCKCALC_COMPLETE"  # set by the shell that completes a line
