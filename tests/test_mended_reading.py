@@ -189,6 +189,12 @@ def imported(folder: Path) -> str:
         ("whisper", {"encoder_attention_heads": "absent"}, "it lacks encoder_attention_heads"),
         ("llama", {"hidden_act": [1]}, "activation [1]"),
         ("llama", {"rope_parameters": "abc"}, "config.json says something that cannot be used"),
+        ("llama", {"partial_rotary_factor": "x", "rope_parameters": None}, "cannot be used"),
+        (
+            "llama",
+            {"partial_rotary_factor": float("inf"), "rope_parameters": None},
+            "cannot be used",
+        ),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True, "n_head": 0}, "cannot be used"),
         ("bert", {"num_attention_heads": "abc"}, "a whole number from 1 on is wanted"),
         ("bert", {"layer_norm_eps": None}, "a number is wanted"),

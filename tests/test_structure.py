@@ -24,7 +24,7 @@ HOUSE: dict[str, set[str]] = {
     "notation": {"ops", "program"},
     "files": set(),
     "reading": {"files", "nn", "program"},
-    "checkpoints": {"files", "nn", "reading"},
+    "checkpoints": {"files", "nn", "notation", "reading"},
     "explain": {"nn", "notation", "ops", "program"},
     "gradients": {"explain", "nn", "notation", "ops", "program"},
     "costs": {"explain", "nn", "notation", "ops", "program"},

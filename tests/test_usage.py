@@ -126,7 +126,9 @@ def test_each_fault_has_its_sentence_and_its_hint(
 
 
 def test_unknown_commands_are_offered_the_nearest(invoke: Invoke) -> None:
-    known = "run, grad, compare, cost, shapes, export, import, weights, samples, schema, format, docs"
+    known = (
+        "run, grad, compare, cost, shapes, export, import, weights, samples, schema, format, docs"
+    )
     said = "is no command; type one of"
     for args, word, hint in (
         (("rnu",), "rnu", "\n  did you mean 'run'?"),

@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from blockcalc.checkpoints.families import FAMILIES, Config, Family
+from blockcalc.checkpoints.configs import IDLE, STORED, Config, shown
+from blockcalc.checkpoints.families import FAMILIES, Family, Parts, Presence
+from blockcalc.checkpoints.matching import fits
 from blockcalc.errors import Fault, InputError, Place
+from blockcalc.files.source import Source
 from blockcalc.files.tensors import Tensor, tensors
 from blockcalc.messages import say
 from blockcalc.messages.words import listed
-from blockcalc.reading.checker import is_text
+from blockcalc.reading.checker import Checker, is_text
+from blockcalc.reading.keys import TOP
 
 MAX_CONFIG = 2**20
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model on disk: its config, and every tensor with the file that has it."""
+    """A model on disk: its config, and every tensor with the file that has it.
+
+    ``outer`` is what stands outside ``text_config``, where the config of the layers is in there.
+    """
 
     path: Path
-    config: Config
+    config: Mapping[str, Any]
     where: Mapping[str, tuple[Path, Tensor]]
+    outer: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def place(self) -> Place:
+        """Name the config, for errors that it is the cause of."""
+        folder = self.path if self.path.is_dir() else self.path.parent
+        return Place(str(folder / "config.json"))
 
     @property
     def family(self) -> tuple[str, Family]:
@@ -33,19 +47,34 @@ class Checkpoint:
         Raises
         ------
         InputError
-            It is none that is known; the tensors are listed, with how to write the file by hand.
+            There is none, and the error says how to add it; or it is none that is known, and the
+            tensors are listed, with how to write the file by hand.
         """
         kind = self.config.get("model_type")
+        if kind is None:
+            raise InputError(Fault(say("import.no_type"), self.place, self._offer_type()))
         for name, family in FAMILIES.items():
             if kind in family.types:
                 return name, family
-        known = ", ".join(t for family in FAMILIES.values() for t in family.types)
-        if kind is None:
-            text, hint = say("import.no_type"), say("import.no_type.hint", known=known)
-            raise InputError(Fault(text, Place(str(self.path)), hint))
-        text = say("import.unknown", kind=kind, known=known)
+        text = say("import.unknown", kind=kind, known=", ".join(_types()))
         hint = say("import.by_hand", names=listed(self.where))
         raise InputError(Fault(text, Place(str(self.path)), hint))
+
+    def _offer_type(self) -> str:
+        """Say which line to add, by the class that the config names and by the names of the tensors."""
+        fitting = _types([family for family in FAMILIES.values() if fits(family, self.where)])
+        classes = self.config.get("architectures")
+        named = str(classes[0]).lower() if isinstance(classes, list) and classes else ""
+        near = [t for t in fitting or _types() if named.startswith(t.replace("-", ""))] or fitting
+        if not near:
+            return say("import.no_type.none", known=", ".join(_types()))
+        key = "import.no_type.one" if len(near) == 1 else "import.no_type.several"
+        return say(key, first=near[0], names=", ".join(near))
+
+
+def _types(families: Sequence[Family] | None = None) -> list[str]:
+    own = FAMILIES.values() if families is None else families
+    return [kind for family in own for kind in family.types]
 
 
 def open_checkpoint(name: str) -> Checkpoint:
@@ -90,7 +119,8 @@ def open_checkpoint(name: str) -> Checkpoint:
     own = data.get("text_config") or data if isinstance(data, dict) else data
     if not isinstance(own, dict):
         raise InputError(Fault(say("import.config"), Place(str(config))))
-    return Checkpoint(path, own, where)
+    outer = {} if own is data else {k: v for k, v in data.items() if k != "text_config"}
+    return Checkpoint(path, own, where, outer)
 
 
 def _check_shards(path: Path, files: list[Path]) -> None:
@@ -123,3 +153,27 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         raise ValueError(say("import.key_twice", key=next(k for k in keys if keys.count(k) > 1)))
     return found
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What the config says of one layer: plain keys, which tensors there are, and all that was read."""
+
+    parts: Parts
+    presence: Presence
+    config: Config
+
+
+def _read(checkpoint: Checkpoint, family: Family, layer: int, tokens: int) -> _Reading:
+    """Read what the config says of a layer, checked as it would be in a file."""
+    stored = {key: value for key, value in checkpoint.outer.items() if key in STORED}
+    Config(stored, tokens, checkpoint.place).finish("")
+    c = Config(checkpoint.config, tokens, checkpoint.place)
+    parts, presence = family.read(c, layer)
+    outer = [key for key in checkpoint.outer if key not in stored and not IDLE.fullmatch(key)]
+    if outer:
+        c.note("outer", names=", ".join(shown(key) for key in outer))
+    checker = Checker(Source("config.json", ""))
+    checker.mapping(dict(parts), (), TOP)
+    checker.give_up()
+    return _Reading(parts, presence, c)

@@ -5,31 +5,35 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from blockcalc.checkpoints.checkpoint import Checkpoint
-from blockcalc.checkpoints.config import Fields, Verdict, judge
-from blockcalc.checkpoints.families import Asked, Family, Parts
+from blockcalc.checkpoints.checkpoint import Checkpoint, _read, _Reading
+from blockcalc.checkpoints.matching import Tensors
 from blockcalc.errors import Fault, InputError, Place
-from blockcalc.files.source import Source
 from blockcalc.messages import say
-from blockcalc.messages.words import dims, listed
-from blockcalc.nn.orders import NORM_KEYS, SUBLAYERS
-from blockcalc.reading.checker import Checker
-from blockcalc.reading.keys import TOP
 
 _POWER = re.compile(r"(?<![0-9.\w])([0-9]+)e-(?=[0-9])")
 
 
 @dataclass(frozen=True)
 class Written:
-    """The content of a file, as keys and values; ``what`` says of which layers it is."""
+    """The content of a file, as keys and values.
+
+    ``what`` says of which layers it is; ``comment`` what of the model is not in it.
+    """
 
     what: str
     data: dict[str, Any]
+    comment: str | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """Say what a reader of the numbers should know, and what is not in the file."""
+        notes = str(self.data.get("notes", "")).splitlines()
+        return notes + ([self.comment] if self.comment else [])
 
 
 def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: int = 4) -> Written:
@@ -51,152 +55,45 @@ def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: in
         There is no such layer, or the model has what a file cannot say.
     """
     name, family = checkpoint.family
-    place = Place(str(checkpoint.path))
-    layers = _layers(checkpoint, family)
+    found = Tensors(checkpoint.where, family, Place(str(checkpoint.path)))
+    layers = found.layers()
     wanted = sorted(layers) if layer is None else [layer]
     if not layers or any(i not in layers for i in wanted):
         text = say("import.no_layer", n=layer, count=len(layers))
-        raise InputError(Fault(text, place))
+        raise InputError(Fault(text, Place(str(checkpoint.path))))
+    starts = {i: prefix + family.layer.format(i=i) for i, prefix in layers.items()}
+    readings = {i: _read(checkpoint, family, i, rows) for i in wanted}
+    first = readings[wanted[0]]
+    found.check_depth(layers, layer, first.config.facts["depth"])
+    own = {i: found.of_layer(starts[i], r.presence, r.config) for i, r in readings.items()}
+    final = {}
     if layer is None:
-        _check_all(checkpoint, family, layers)
-    fields, verdict = Fields(checkpoint.config), Verdict()
-    checkpoint = replace(checkpoint, config=fields)
-    settings = {i: _settings(checkpoint, family, Asked(i, rows, verdict)) for i in wanted}
-    blocks = [
-        _block(checkpoint, family, layers[i], i, target, settings[i], verdict) for i in wanted
-    ]
-    _check_sizes(fields, family, blocks[0], checkpoint, verdict)
-    judge(fields, family.allowed, verdict)
-    if verdict.refused:
-        what = ", ".join(dict.fromkeys(verdict.refused))
-        raise InputError(Fault(say("import.unsaid", what=what), place))
-    first = settings[wanted[0]]
-    width = _width(checkpoint, family, blocks[0])
+        final = found.of_keys(family.final, layers[wanted[0]], first.presence)
+    used = [name for names in (*own.values(), final) for name in names.values()]
+    unused = found.unused(used, [start for i, start in starts.items() if i not in own])
+    comment = say("import.note.unused", names=unused) if unused else None
+    notes = dict.fromkeys(note for r in readings.values() for note in r.config.notes)
     what = say("import.layers", n=len(wanted)) if layer is None else say("import.layer", n=layer)
     data: dict[str, Any] = {
         "title": f"{checkpoint.path.resolve().name} ({name}), {what}",
-        **({"notes": " ".join(verdict.notes)} if verdict.notes else {}),
-        "norm": first["norm"],
+        **({"notes": "\n".join(notes)} if notes else {}),
+        "norm": first.parts["norm"],
         "weight_layout": "in_out" if family.in_out else "out_in",
-        "x": {"random": [rows, width], "seed": 0},
+        "x": {"random": [rows, found.width(own[wanted[0]])], "seed": 0},
     }
+    blocks = [_block(checkpoint, readings[i], own[i], target) for i in wanted]
     if layer is not None:
-        return Written(what, {**data, **blocks[0]})
-    data["blocks"] = blocks
-    prefix = layers[wanted[0]]
-    names = _names(checkpoint, family, family.final, prefix)
-    return Written(what, data | _refs(checkpoint, names, target))
-
-
-def _check_all(checkpoint: Checkpoint, family: Family, layers: Mapping[int, str]) -> None:
-    """Require as many layers as the config says, none of them left out."""
-    said = checkpoint.config.get(family.depth, len(layers))
-    if sorted(layers) != list(range(said if isinstance(said, int) else 0)):
-        numbers = ", ".join(map(str, sorted(layers)))
-        text = say("import.depth", said=said, key=family.depth, there=numbers)
-        raise InputError(Fault(text, Place(str(checkpoint.path))))
-
-
-def _names(
-    checkpoint: Checkpoint, family: Family, keys: Mapping[str, str], start: str
-) -> dict[str, str]:
-    """Give the tensor of each key, none missing but those that may lack.
-
-    Norms of old checkpoints call their weight gamma and their bias beta.
-    """
-    found, missing = {}, []
-    lacks = _asked(checkpoint, lambda: family.lacks(checkpoint.config))
-    for key, name in keys.items():
-        older = re.sub("weight$", "gamma", re.sub("bias$", "beta", name))
-        names = [start + name, *([start + older] if key.endswith((".gamma", ".beta")) else [])]
-        there = [name for name in names if name in checkpoint.where]
-        if re.search(lacks, key):
-            continue
-        if there:
-            found[key] = there[0]
-        else:
-            missing.append(start + name)
-    if missing:
-        text = say("import.missing", names=listed(missing))
-        raise InputError(Fault(text, Place(str(checkpoint.path))))
-    return found
-
-
-def _layers(checkpoint: Checkpoint, family: Family) -> dict[int, str]:
-    """Find the layers, each with what stands before its name; two are one too many."""
-    pattern = re.compile("(.*?)" + re.escape(family.layer).replace(r"\{i\}", "([0-9]{1,6})"))
-    layers: dict[int, str] = {}
-    for tensor in checkpoint.where:
-        if found := pattern.match(tensor):
-            n, prefix = int(found[2]), found[1]
-            if layers.setdefault(n, prefix) != prefix:
-                text = say("import.prefixes", n=n, a=layers[n] or '""', b=prefix or '""')
-                raise InputError(Fault(text, Place(str(checkpoint.path))))
-    return layers
-
-
-def _asked(checkpoint: Checkpoint, ask: Callable[[], Any]) -> Any:
-    """Ask a config, whatever nonsense stands in it."""
-    try:
-        return ask()
-    except KeyError as error:
-        problem = say("import.lacks", key=error.args[0])
-    except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        problem = str(error)
-    text = say("import.value", problem=problem)
-    raise InputError(Fault(text, Place(str(checkpoint.path))))
-
-
-def _settings(checkpoint: Checkpoint, family: Family, asked: Asked) -> Parts:
-    """Give what the config says of a layer, checked as it would be in a file."""
-    found: Parts = _asked(checkpoint, lambda: family.settings(checkpoint.config, asked))
-    checker = Checker(Source("config.json", ""))
-    checker.mapping(dict(found), (), TOP)
-    checker.give_up()
-    return found
+        return Written(what, {**data, **blocks[0]}, comment)
+    return Written(what, {**data, "blocks": blocks, **_refs(checkpoint, final, target)}, comment)
 
 
 def _block(
-    checkpoint: Checkpoint,
-    family: Family,
-    prefix: str,
-    layer: int,
-    target: Path,
-    settings: Parts,
-    verdict: Verdict,
+    checkpoint: Checkpoint, reading: _Reading, names: Mapping[str, str], target: Path
 ) -> dict[str, Any]:
-    """Give the keys of one layer; every tensor of it must have found a place."""
-    start = prefix + family.layer.format(i=layer)
-    own = [name for name in checkpoint.where if name.startswith(start)]
-    names = _names(checkpoint, family, family.names, start)
-    strange = sorted(set(own) - set(names.values()))
-    strange = [name for name in strange if not re.search(family.spare, name)]
-    if unused := [name for name in strange if name.removeprefix(start) in family.names.values()]:
-        verdict.note("import.unused", names=listed(unused))
-    strange = [name for name in strange if name not in unused]
-    if strange:
-        text = say("import.strange", names=listed(strange))
-        raise InputError(Fault(text, Place(str(checkpoint.path))))
+    """Give the keys of one layer."""
     refs = _refs(checkpoint, names, target)
-    found: dict[str, Any] = {}
-    for part in (*SUBLAYERS, *NORM_KEYS[:2]):
-        found[part] = {**settings.get(part, {}), **refs.get(part, {})}
-    return found
-
-
-def _check_sizes(
-    c: Fields, family: Family, block: Mapping[str, Any], checkpoint: Checkpoint, verdict: Verdict
-) -> None:
-    """Refuse sizes of the config that its tensors do not have."""
-    width = _width(checkpoint, family, block)
-    for key in ("hidden_size", "n_embd", "d_model"):
-        if c.get(key) not in (None, width):
-            verdict.refuse(key, c[key])
-    own = block["attn"].get("w_q")
-    if own and c.get("head_dim") is not None:
-        rows = checkpoint.where[own["key"]][1].shape[1 if family.in_out else 0]
-        if c["head_dim"] * block["attn"]["n_heads"] != rows:
-            verdict.refuse("head_dim", c["head_dim"])
+    parts = ("attn", "ffn", "norm1", "norm2")
+    return {part: {**reading.parts.get(part, {}), **refs.get(part, {})} for part in parts}
 
 
 def _refs(
@@ -212,16 +109,6 @@ def _refs(
     return found
 
 
-def _width(checkpoint: Checkpoint, family: Family, block: Mapping[str, Any]) -> int:
-    """Find d_model: what the projection to queries takes."""
-    own = block["attn"].get("w_q") or block["attn"]["w_qkv"]
-    shape = checkpoint.where[own["key"]][1].shape
-    if len(shape) != 2:
-        text = say("weights.rank", name=own["key"], shape=dims(shape), n=2)
-        raise InputError(Fault(text, Place(str(checkpoint.path))))
-    return shape[0 if family.in_out else 1]
-
-
 def as_yaml(written: Written) -> str:
     """Write the content as YAML: blocks by indentation, what lies within in one line.
 
@@ -233,14 +120,14 @@ def as_yaml(written: Written) -> str:
       - attn:
           n_heads: 2
     """
-    lines: list[str] = []
+    lines = [f"# {written.comment}"] if written.comment else []
     for key, value in written.data.items():
         if key == "blocks":
             lines.append("blocks:")
             for block in value:
                 inner = [line for part, own in block.items() for line in _part(part, own, "    ")]
                 lines += ["  - " + inner[0].lstrip(), *inner[1:]]
-        elif key in (*SUBLAYERS, *NORM_KEYS, "final_norm"):
+        elif key in ("attn", "ffn", "norm1", "norm2", "final_norm"):
             lines += _part(key, value, "")
         else:
             lines.append(f"{key}: {_written(value)}")

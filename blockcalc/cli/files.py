@@ -13,7 +13,7 @@ from blockcalc.cli.options import (
     ErrorFormat,
     ErrorOpt,
 )
-from blockcalc.cli.output import encodable, wrote
+from blockcalc.cli.output import encodable, note, wrote
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 from blockcalc.shell.argv import Command
@@ -82,13 +82,16 @@ def import_(
     path = target(output, ".yaml")
     home = Path(path or "stdout").absolute()
     chosen = None if all_layers else layer or 0
-    content = as_yaml(layer_file(open_checkpoint(model), chosen, home, tokens))
+    written = layer_file(open_checkpoint(model), chosen, home, tokens)
+    content = as_yaml(written)
     if path is None:
         typer.echo(encodable(content, sys.stdout.encoding), nl=False)
         return
     from blockcalc.cli.output import write_file
 
     write_file(path, content.encode(), force)
+    for text in written.notes:
+        note(text)
     wrote(output)
 
 

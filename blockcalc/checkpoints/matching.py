@@ -1,0 +1,160 @@
+"""The tensors of a checkpoint beside what a family and its config say of them: names, shapes, what is left over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from blockcalc.checkpoints.configs import Config
+from blockcalc.checkpoints.families import Family, Presence
+from blockcalc.errors import Fault, InputError, Place
+from blockcalc.files.tensors import Tensor
+from blockcalc.messages import say
+from blockcalc.messages.words import dims, listed
+from blockcalc.notation.signs import clean
+
+MOST_UNUSED = 6
+
+
+def layer_pattern(family: Family) -> re.Pattern[str]:
+    """Give the pattern of what stands before the names of a layer: a prefix, and its number."""
+    return re.compile("(.*?)" + re.escape(family.layer).replace(r"\{i\}", "([0-9]{1,6})"))
+
+
+def fits(family: Family, names: Mapping[str, Any]) -> bool:
+    """Tell whether tensors are named as in a family, by the first layer that is found."""
+    starts = (found[0] for name in names if (found := layer_pattern(family).match(name)))
+    start = next(starts, None)
+    weights = [name for key, name in family.names.items() if ".w_" in key]
+    return start is not None and all(start + name in names for name in weights)
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """The tensors of a checkpoint, as a family names them.
+
+    Every method raises `InputError` where tensors are missing, are too many, or have the wrong shape.
+    """
+
+    where: Mapping[str, tuple[Path, Tensor]]
+    family: Family
+    place: Place
+
+    def layers(self) -> dict[int, str]:
+        """Find the layers, each with what stands before its name; two are one too many."""
+        layers: dict[int, str] = {}
+        for tensor in self.where:
+            if found := layer_pattern(self.family).match(tensor):
+                n, prefix = int(found[2]), found[1]
+                if layers.setdefault(n, prefix) != prefix:
+                    self._fail("prefixes", n=n, a=layers[n] or '""', b=prefix or '""')
+        return layers
+
+    def check_depth(self, layers: Mapping[int, str], layer: int | None, said: int | None) -> None:
+        """Require as many layers as the config says, or a single one to be among them."""
+        if said is None:
+            said = len(layers) if layer is None else layer + 1
+        if sorted(layers) != list(range(said)) if layer is None else layer >= said:
+            numbers = ", ".join(map(str, sorted(layers)))
+            self._fail("depth", said=said, key=self.family.depth, there=numbers)
+
+    def of_layer(self, start: str, presence: Presence, config: Config) -> dict[str, str]:
+        """Give the tensor of each key of a layer; every weight of it must have found a place."""
+        names = self.of_keys(self.family.names, start, presence)
+        own = {name for name in self.where if name.startswith(start)} - set(names.values())
+        strange = sorted(name for name in own if not re.search(self.family.spare, name))
+        if strange:
+            self._fail("strange", names=listed(strange))
+        self._check_shapes(names, config)
+        return names
+
+    def of_keys(self, keys: Mapping[str, str], start: str, presence: Presence) -> dict[str, str]:
+        """Give the tensor of each key: all that the config asks for, and no other.
+
+        Parameters
+        ----------
+        keys : mapping
+            Names of tensors after ``start``, by key.
+        start : str
+        presence : mapping
+            What family and config say of the presence of tensors.
+        """
+        found = {}
+        missing: dict[str, list[str]] = {}
+        contrary: dict[str, list[str]] = {}
+        for key, name in keys.items():
+            there = [own for own in _spellings(key, start + name) if own in self.where]
+            said = [own for pattern, own in presence.items() if re.search(pattern, key)]
+            never = [reason for wanted, reason in said if not wanted]
+            if never and there:
+                contrary.setdefault(never[0], []).extend(there)
+            elif there:
+                found[key] = there[0]
+            elif not never:
+                reason = next((reason for _, reason in said), "")
+                missing.setdefault(reason, []).append(start + name)
+        for reason, names in contrary.items():
+            hint = say("import.contrary.hint")
+            self._fail("contrary", hint, reason=reason, names=listed(names))
+        for reason, names in missing.items():
+            self._fail("missing_by" if reason else "missing", reason=reason, names=listed(names))
+        return found
+
+    def width(self, names: Mapping[str, str]) -> int:
+        """Find d_model: what the projection to queries takes."""
+        name = names.get("attn.w_q") or names["attn.w_qkv"]
+        return self.where[name][1].shape[0 if self.family.in_out else 1]
+
+    def unused(self, used: Iterable[str], others: Sequence[str]) -> str | None:
+        """Name the tensors that are not used, but for those that begin as other layers do."""
+        taken, starts = set(used), tuple(others)
+        names = [n for n in self.where if n not in taken and not n.startswith(starts)]
+        text, more = ", ".join(map(clean, names[:MOST_UNUSED])), len(names) - MOST_UNUSED
+        return (say("step.more", names=text, n=more) if more > 0 else text) or None
+
+    def _check_shapes(self, names: Mapping[str, str], config: Config) -> None:
+        """Require of every weight the shape that the config gives it."""
+        for key, sizes in _shapes(config.facts).items():
+            if key not in names:
+                continue
+            shape = self.where[names[key]][1].shape
+            if len(shape) != 2:
+                text = say("weights.rank", name=names[key], shape=dims(shape), n=2)
+                raise InputError(Fault(text, self.place))
+            ordered = sizes[::-1] if self.family.in_out else sizes
+            wanted = [own if n is None else n for n, own in zip(ordered, shape, strict=True)]
+            if wanted != list(shape):
+                said = ", ".join(f"{name} {value}" for name, value in config.sizes.items())
+                self._fail(
+                    "shape", name=names[key], shape=dims(shape), wanted=dims(wanted), said=said
+                )
+
+    def _fail(self, key: str, hint: str | None = None, /, **parts: object) -> NoReturn:
+        raise InputError(Fault(say(f"import.{key}", **parts), self.place, hint))
+
+
+def _spellings(key: str, name: str) -> list[str]:
+    """Give the names that a tensor may have: norms of old checkpoints have a gamma and a beta."""
+    if not key.endswith((".gamma", ".beta")):
+        return [name]
+    return [name, re.sub("weight$", "gamma", re.sub("bias$", "beta", name))]
+
+
+def _shapes(facts: Mapping[str, Any]) -> dict[str, tuple[int | None, int | None]]:
+    """Give the shapes [out, in] of weights, None where the config does not say a size."""
+
+    def times(a: int | None, b: int | None) -> int | None:
+        return None if a is None or b is None else a * b
+
+    width, inner, head = facts["width"], facts["inner"], facts.get("head_dim")
+    queries, keys = times(facts["heads"], head), times(facts["kv_heads"], head)
+    fused = None if queries is None or keys is None else queries + 2 * keys
+    into, out = (inner, width), (width, inner)
+    return {
+        "attn.w_q": (queries, width), "attn.w_k": (keys, width), "attn.w_v": (keys, width),
+        "attn.w_qkv": (fused, width), "attn.w_o": (width, queries),
+        "ffn.w_1": into, "ffn.w_gate": into, "ffn.w_up": into, "ffn.w_2": out, "ffn.w_down": out,
+    }  # fmt: skip
