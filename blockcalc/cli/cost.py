@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from blockcalc.cli.formats import with_formats
 from blockcalc.cli.options import (
     Color,
     ColorOpt,
@@ -14,6 +15,7 @@ from blockcalc.cli.options import (
     ErrorFormat,
     ErrorOpt,
     FileArg,
+    Formats,
     NoColorOpt,
     NormOpt,
     Order,
@@ -57,8 +59,6 @@ NormKindOpt = Annotated[
     str | None, typer.Option("--norm-kind", metavar="layer|rms", help=say("help.norm_kind"))
 ]
 BiasOpt = Annotated[bool | None, typer.Option("--bias/--no-bias", help=say("help.bias"))]
-LatexOpt = Annotated[bool, typer.Option("--latex", help=say("help.latex"))]
-JsonOpt = Annotated[bool, typer.Option("--json", help=say("help.cost.json"))]
 OutputOpt = Annotated[
     str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.output"))
 ]
@@ -74,6 +74,7 @@ def register(app: typer.Typer) -> None:
     app.command(help=say("help.cost"), cls=Command)(cost)
 
 
+@with_formats(("pieces", "data"), "help.cost")
 def shapes(
     file: FileArg = None,
     preset: PresetOpt = None,
@@ -89,8 +90,7 @@ def shapes(
     gated: GatedOpt = None,
     norm_kind: NormKindOpt = None,
     bias: BiasOpt = None,
-    latex: LatexOpt = False,
-    json: JsonOpt = False,
+    asked: Formats = None,
     output: OutputOpt = None,
     force: ForceOpt = False,
     color: ColorOpt = Color.auto,
@@ -107,9 +107,10 @@ def shapes(
     from blockcalc.explain.document import Document
 
     document = Document(lambda: shape_pieces(plan), lambda: shapes_data(plan))
-    _give(document, {"latex": latex, "json": json}, output, force, color, no_color)
+    _give(document, asked or {}, output, force, color, no_color)
 
 
+@with_formats(("pieces", "data"), "help.cost")
 def cost(
     file: FileArg = None,
     preset: PresetOpt = None,
@@ -134,8 +135,7 @@ def cost(
     lora_on: Annotated[
         str | None, typer.Option("--lora-on", metavar="NAMES", help=say("help.lora_on"))
     ] = None,
-    latex: LatexOpt = False,
-    json: JsonOpt = False,
+    asked: Formats = None,
     output: OutputOpt = None,
     force: ForceOpt = False,
     color: ColorOpt = Color.auto,
@@ -163,7 +163,7 @@ def cost(
     from blockcalc.explain.document import Document
 
     document = Document(lambda: cost_pieces(plan, axis), lambda: cost_data(plan, axis))
-    _give(document, {"latex": latex, "json": json}, output, force, color, no_color)
+    _give(document, asked or {}, output, force, color, no_color)
 
 
 def _plan(

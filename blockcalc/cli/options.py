@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
@@ -54,6 +55,7 @@ def words(kind: type[StrEnum]) -> str:
     return "|".join(kind)
 
 
+Formats = Mapping[str, bool] | None  # a flag for each: see ``with_formats``
 FileArg = Annotated[str | None, typer.Argument(metavar="FILE", help=say("help.file"))]
 NormOpt = Annotated[
     Order | None, typer.Option("--norm", metavar=words(Order), help=say("help.norm"))

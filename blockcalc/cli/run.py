@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from blockcalc.cli.formats import with_formats
 from blockcalc.cli.grad import ChainOpt, LossOpt, RateOpt
 from blockcalc.cli.inputs import depth_of, read_spec
 from blockcalc.cli.options import (
@@ -22,6 +23,7 @@ from blockcalc.cli.options import (
     ErrorFormat,
     ErrorOpt,
     FileArg,
+    Formats,
     NoColorOpt,
     NoProseOpt,
     NormOpt,
@@ -130,11 +132,10 @@ def compare(
     screen.print(pieces(first, second, depth_of(Detail.normal, digits, True, whole, steps)))
 
 
+@with_formats(("pieces", "data", "arrays"))
 def export(
     file: FileArg = None,
-    latex: Annotated[bool, typer.Option("--latex", help=say("help.latex"))] = False,
-    json: Annotated[bool, typer.Option("--json", help=say("help.json"))] = False,
-    npz: Annotated[bool, typer.Option("--npz", help=say("help.npz"))] = False,
+    asked: Formats = None,
     grad: Annotated[bool, typer.Option("--grad", help=say("help.export.grad"))] = False,
     loss: LossOpt = None,
     chain: ChainOpt = False,
@@ -159,7 +160,7 @@ def export(
     """Write every step in another format."""
     from blockcalc.views import choose_format
 
-    chosen = choose_format({"latex": latex, "json": json, "npz": npz}, output)
+    chosen = choose_format(asked or {}, output)
     if fragment and not chosen.document:
         raise UsageError(Fault(say("cli.fragment")))
     if chosen.binary and output in (None, "-") and sys.stdout.isatty():
