@@ -39,7 +39,7 @@ class BlockcalcError(Exception):
     Parameters
     ----------
     faults : Fault
-        At least one. ``str()`` of the error is the first message with its place.
+        At least one. ``str()`` of the error is the first message with its place and its hint.
     """
 
     exit_code = 2
@@ -47,7 +47,8 @@ class BlockcalcError(Exception):
     def __init__(self, *faults: Fault) -> None:
         self.faults = faults
         first = faults[0]
-        super().__init__(f"{first.place}: {first.message}" if first.place else first.message)
+        text = f"{first.place}: {first.message}" if first.place else first.message
+        super().__init__(f"{text} ({first.hint})" if first.hint else text)
 
 
 class InputError(BlockcalcError):

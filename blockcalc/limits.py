@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
 MOST_NUMBERS = 2**27  # 1 GiB as float64: what named files may give, and what steps may hold
 
 MAX_BYTES = 32 * 2**20

@@ -389,8 +389,19 @@ def test_layers_and_shards_that_lack(tmp_path: Path) -> None:
     assert "other.safetensors" in refused(folder)
     index.write_text('{"weight_map": {"a": "model.safetensors"}}')
     assert layer_file(open_checkpoint(str(folder)), 1, folder / "a.yaml")
+    for raw in ("[]", "{}", '{"weight_map": ["a"]}'):
+        index.write_text(raw)
+        assert "an index of shards has a mapping weight_map; this has none" in refused(folder)
+    index.write_text('{"weight_map"： {}}')
+    assert f"{index}:1:14: full-width colon U+FF1A does not belong here" in refused(folder)
     index.write_text("{")
-    assert "not JSON" in refused(folder)
+    assert "1:2: not JSON: the text ends before its brackets are closed" in refused(folder)
+
+
+def test_a_config_that_is_too_large(tmp_path: Path) -> None:
+    folder = changed(tmp_path, "gpt2")
+    (folder / "config.json").write_text(" " * 2**20 + "{}")
+    assert "the file has more than the 1048576 bytes that may be read" in refused(folder)
 
 
 def test_norms_by_their_older_names(tmp_path: Path) -> None:

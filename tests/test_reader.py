@@ -49,8 +49,8 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     said = refused(lambda: read_file(str(tmp_path / "large.yaml")))
     assert "that may be read" in said
     assert "{file: weights.npz, key: name}" in said
-    assert "2:1: this is not utf-8 text" in refused(lambda: decode(b"a\n\xff", "a"))
-    assert "this is not utf-16 text" in refused(lambda: decode(b"\xff\xfe\x00\xd8", "a"))
+    assert "2:1: this is not UTF-8 text" in refused(lambda: decode(b"a\n\xff", "a"))
+    assert "1:1: this is not UTF-16 text" in refused(lambda: decode(b"\xff\xfe\x00\xd8", "a"))
     monkeypatch.setattr(sys, "stdin", None)
     assert "standard input is closed" in refused(lambda: read_file("-"))
 
@@ -263,15 +263,15 @@ def test_a_name_beats_the_content() -> None:
         ('{"a": 1,\n "b": [1,\n   NaN]}', "a.json", "a.json:3:4: a finite number"),
         ('{"a": 1,\n  "a": 2}', "a.json", "a.json:2:3: 'a' is given twice, first on line 1"),
         ('{"a": {"b": 1,\n\n "b": 2}}', "a.json", "a.json:3:2: 'b' is given twice, first on line 1"),
-        ('{"a": 1,\n "b" 2}', "a.json", "a.json:2:6: not JSON: expecting ':' delimiter"),
+        ('{"a": 1,\n "b" 2}', "a.json", "a.json:2:6: not JSON: a colon is wanted here, after the key"),
         ("", "a.json", "a.json:1:1: the file is empty"),
         (" \n ", "a.json", "a.json:1:1: the file is empty"),
         ("", "a.yaml", "a.yaml:1:1: the file is empty"),
-        ("a: 1\nb: \x01\n", "a.yaml", "a.yaml:2:1: the character U+0001 may not stand"),
+        ("a: 1\nb: \x01\n", "a.yaml", "a.yaml:2:4: the character U+0001 may not stand"),
         ("\x00", "a.yaml", "a.yaml:1:1: the character U+0000 may not stand"),
         ("a: 1\n\tb: 2\n", "a.yaml", "a.yaml:2:1: YAML does not allow tabs"),
-        ("a: 1\nb: [1, 2\n", "a.yaml", "a.yaml:3:1: not YAML: did not find expected ',' or ']'"),
-        ('a: "x\n', "a.yaml", "a.yaml:2:1: not YAML: found unexpected end of stream"),
+        ("a: 1\nb: [1, 2\n", "a.yaml", "a.yaml:3:1: not YAML: ',' or ']' is wanted here, for the '[' on line 2, column 4"),
+        ('a: "x\n', "a.yaml", "a.yaml:1:4: not YAML: the quote that opens here is not closed"),
         ("a: 1\nb: !t [1]\n", "a.yaml", "a.yaml:2:4: the tag !t is not read"),
         ("a: ! [1]\n", "a.yaml", "a.yaml:1:4: the tag ! is not read"),
         ("a: 1\n---\nb: 2\n", "a.yaml", "a.yaml:2:1: a second document"),
@@ -348,10 +348,11 @@ def test_the_bound_on_bytes_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("raw", "line"), [(b"\xff", 1), (b"a\nb\n\xff\n", 3), (b"\n\n\n\xff", 4), (b"ab\xff", 1)]
+    ("raw", "place"),
+    [(b"\xff", "1:1"), (b"a\nb\n\xff\n", "3:1"), (b"\n\n\n\xff", "4:1"), (b"ab\xff", "1:3")],
 )
-def test_the_line_of_bytes_that_are_no_text(raw: bytes, line: int) -> None:
-    assert refused(lambda: decode(raw, "a")).startswith(f"a:{line}:1: this is not utf-8 text")
+def test_the_place_of_bytes_that_are_no_text(raw: bytes, place: str) -> None:
+    assert refused(lambda: decode(raw, "a")).startswith(f"a:{place}: this is not UTF-8 text")
 
 
 @pytest.mark.parametrize(

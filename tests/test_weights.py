@@ -146,7 +146,7 @@ def test_what_is_refused(folder: Path, form: str, said: str) -> None:
         ("e.csv", b"1;0,5\n", "decimals use a point"),
         ("e.csv", b"1,nan\n", "a number is wanted; this is the text 'nan'"),
         ("e.csv", b"1,true\n", "a number is wanted"),
-        ("e.csv", b"1,\xff\n", "not a csv file"),
+        ("e.csv", b"1,\xff\n", "e.csv:1:3: this is not UTF-8 text"),
         ("e.safetensors", b"", "not a safetensors file"),
         ("e.safetensors", b"\x20" + b"\x00" * 19, "not a safetensors file"),
         ("e.safetensors", b"x: [[1, 2]]\nattn: {out: [[1, 2]]}\n", "not a safetensors file"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,8 @@ from blockcalc.checkpoints.configs import IDLE, STORED, Config, shown
 from blockcalc.checkpoints.families import FAMILIES, Family, Parts, Presence
 from blockcalc.checkpoints.matching import fits
 from blockcalc.errors import Fault, InputError, Place
+from blockcalc.files.decode import decode
+from blockcalc.files.json_text import parsed
 from blockcalc.files.source import Source
 from blockcalc.files.tensors import Tensor, tensors
 from blockcalc.messages import say
@@ -107,15 +108,6 @@ def open_checkpoint(name: str) -> Checkpoint:
         fault = Fault(say("import.no_config"), Place(str(config)),
                       say("import.by_hand", names=listed(where)))  # fmt: skip
         raise InputError(fault) from None
-    except OSError as error:
-        problem = error.strerror or str(error)
-        raise InputError(
-            Fault(say("file.unreadable", problem=problem), Place(str(config)))
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            Fault(say("json.syntax", problem=str(error)), Place(str(config)))
-        ) from None
     own = data.get("text_config") or data if isinstance(data, dict) else data
     if not isinstance(own, dict):
         raise InputError(Fault(say("import.config"), Place(str(config))))
@@ -128,31 +120,41 @@ def _check_shards(path: Path, files: list[Path]) -> None:
     index = path / "model.safetensors.index.json"
     if not index.is_file():
         return
-    try:
-        names = set(_read_config(index)["weight_map"].values())
-    except (ValueError, OSError, RecursionError, LookupError, TypeError, AttributeError) as error:
-        raise InputError(Fault(say("json.syntax", problem=str(error)), Place(str(index)))) from None
+    data = _read_config(index)
+    shards = data.get("weight_map") if isinstance(data, dict) else None
+    if not isinstance(shards, dict):
+        raise InputError(Fault(say("import.index"), Place(str(index))))
+    names = set(map(str, shards.values()))
     there = {file.name for file in files}
-    missing = sorted(str(name) for name in names if name not in there)
+    missing = sorted(name for name in names if name not in there)
     if missing:
         raise InputError(Fault(say("import.shards", names=listed(missing)), Place(str(index))))
 
 
 def _read_config(path: Path) -> Any:
+    """Read a file of JSON, none of whose keys is given twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            key = next(k for k in keys if keys.count(k) > 1)
+            raise InputError(Fault(say("import.key_twice", key=key), Place(str(path))))
+        return found
+
     if path.exists() and not path.is_file():
-        raise OSError(say("weights.special"))
-    with path.open("rb") as stream:
-        text = stream.read(MAX_CONFIG).decode("utf-8-sig")
-    return json.loads(text, object_pairs_hook=_once)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Keep the keys of a mapping, none of them twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(say("import.key_twice", key=next(k for k in keys if keys.count(k) > 1)))
-    return found
+        raise InputError(Fault(say("weights.special"), Place(str(path))))
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_CONFIG + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        problem = error.strerror or str(error)
+        raise InputError(Fault(say("file.unreadable", problem=problem), Place(str(path)))) from None
+    if len(raw) > MAX_CONFIG:
+        raise InputError(Fault(say("file.too_large", limit=MAX_CONFIG), Place(str(path))))
+    return parsed(Source(str(path), decode(raw, str(path))), once)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import re
 from typing import Any
 
 from blockcalc.errors import Fault, InputError, Place
@@ -11,29 +13,86 @@ from blockcalc.files.yaml_text import read_yaml
 from blockcalc.limits import MAX_BYTES
 from blockcalc.messages import say
 
+_MARKS = (  # the longer before the shorter that it begins with
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_MARK = "\ufeff"
+FEW = 8  # fewer zeros in a text of mostly other characters do not make it UTF-16
+_BINARY = re.compile(rb"[\0-\x08\x0e-\x1f]")
+
 
 def decode(raw: bytes, name: str) -> str:
-    """Turn bytes into text: UTF-8, or UTF-16 and UTF-8 by their byte order mark."""
+    """Turn bytes into text: UTF-8, UTF-16 or UTF-32, by the mark they begin with or by their zeros."""
     if len(raw) > MAX_BYTES:
         text = say("file.too_large", limit=MAX_BYTES)
         raise InputError(Fault(text, Place(name), say("file.too_large.hint")))
-    encoding = "utf-8-sig"
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        encoding = "utf-16"
+    encoding, start = _encoding(raw)
     try:
-        text = raw.decode(encoding)
+        text = raw[start:].decode(encoding)
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        place = Place(name, line, 1, None)
-        raise InputError(
-            Fault(say("file.encoding", encoding=encoding.removesuffix("-sig")), place)
-        ) from None
+        raise _undecoded(raw[start:], error.start, encoding, name) from None
+    return _lines(text)
+
+
+def _encoding(raw: bytes) -> tuple[str, int]:
+    """Tell the encoding of a text and where the text begins."""
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            return encoding, len(mark)
+    if b"\0" not in raw:
+        return "utf-8", 0
+    n = len(raw)
+    zeros = [raw[i::4].count(0) for i in range(4)]
+    for places, encoding in (((3, 2), "utf-32-le"), ((0, 1), "utf-32-be")):
+        if n % 4 == 0 and zeros[places[0]] == n // 4 and zeros[places[1]] * 8 >= n:
+            return encoding, 0
+    even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]
+    less, most = sorted(
+        (even, odd)
+    )  # of an ASCII character one byte is zero, and it is always the same one
+    if 2 * less < most and (4 * most >= n or (most >= FEW and 8 * most >= n)):
+        return ("utf-16-le" if odd > even else "utf-16-be"), 0
+    return "utf-8", 0
+
+
+def _lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _undecoded(raw: bytes, at: int, encoding: str, name: str) -> InputError:
+    """Say what bytes cannot be read, and where; what of them may be Latin-1 is shown so."""
+    before = _lines(raw[:at].decode(encoding))
+    column = len(before) - (before.rfind("\n") + 1)
+    line = before.count("\n") + 1
+    if encoding != "utf-8":
+        known = encoding.removesuffix("-le").removesuffix("-be").upper()
+        return InputError(Fault(say("encoding.not", encoding=known), Place(name, line, column + 1)))
+    if _BINARY.search(raw):
+        return InputError(Fault(say("encoding.binary"), Place(name)))
+    rest = raw[at:].splitlines()[0].decode("utf-8", "surrogateescape")
+    shown = "".join(_latin(c) for c in rest)
+    text = before[len(before) - column :] + shown
+    message = say("encoding.not", encoding="UTF-8")
+    if shown[0].isprintable():
+        message = say("encoding.latin", byte=f"0x{raw[at]:02X}", sign=shown[0])
+    return InputError(Fault(message, Place(name, line, column + 1, text), say("encoding.save")))
+
+
+def _latin(sign: str) -> str:
+    """Read a byte that is not UTF-8 as Windows-1252, and what that leaves out as Latin-1."""
+    if not "\udc80" <= sign <= "\udcff":
+        return sign
+    byte = bytes([ord(sign) - 0xDC00])
+    return byte.decode("cp1252", "replace").replace("\ufffd", byte.decode("latin-1"))
 
 
 def read_text(text: str, name: str) -> Source:
     """Read a text as JSON or YAML, by its name or else by how it begins."""
-    lower = name.lower()
+    lower, text = name.lower(), text.lstrip(_MARK)
     as_json = lower.endswith(".json")
     if not as_json and not lower.endswith((".yaml", ".yml")):
         as_json = text.lstrip()[:1] == "{" and is_json(text)
@@ -44,4 +103,4 @@ def read_text(text: str, name: str) -> Source:
 
 def read_value(text: str, name: str, at: Path = ()) -> Any:
     """Read the value of a path as a file would have it: ``true``, ``1e-5``, ``[[1, 0], [0, 1]]``."""
-    return read_yaml(Source(name, text), at)
+    return read_yaml(Source(name, text.lstrip(_MARK)), at)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from blockcalc.errors import Fault, InputError, Place
 from blockcalc.files.source import KEY, Marks, Path, Source, short
 from blockcalc.limits import MAX_DEPTH, MAX_VALUES
 from blockcalc.messages import say
+
+Pairs = Callable[[list[tuple[str, Any]]], dict[str, Any]]
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NUMBER = re.compile(_STRING.pattern + r"|[0-9]+", re.DOTALL)
+_BRACKET = re.compile(_STRING.pattern + r"|[\[\]{}]", re.DOTALL)
 
 
 def is_json(text: str) -> bool:
@@ -38,26 +44,85 @@ def read_json(source: Source) -> Any:
 
     if not source.text or source.text.isspace():
         raise source.fail(say("file.empty"), 0, 0)
+    source.json = True
     source.find_lost = _lost
     source.find_marks = lambda own, marks: _Walker(own.text, marks, rows=own.rows).document()
-    try:
-        data = json.loads(source.text, object_pairs_hook=pairs, parse_constant=constant)
-    except json.JSONDecodeError as error:
-        message = say("json.syntax", problem=error.msg.lower().removesuffix(" at"))
-        hint = _hint(source.text, error.pos)
-        raise source.fail(message, error.lineno - 1, error.colno - 1, hint) from None
-    except RecursionError:
-        raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0) from None
-    except ValueError:
-        raise source.fail(say("number.long"), 0, 0) from None
+    data = parsed(source, pairs, constant)
     deepest, values = _extent(data, source.text)
     if values > MAX_VALUES:
-        raise source.fail(say("file.values", limit=MAX_VALUES), 0, 0)
+        raise InputError(Fault(say("file.values", limit=MAX_VALUES), Place(source.name)))
     if deepest > MAX_DEPTH:
-        raise source.fail(say("file.deep", limit=MAX_DEPTH), 0, 0)
+        raise _deep(source)
     if doubtful:
         _Walker(source.text, {}, source).document()
     return data
+
+
+def parsed(source: Source, pairs: Pairs, constant: Callable[[str], Any] = float) -> Any:
+    """Parse a text with the hooks of the standard library; where it cannot, say so in our own words."""
+    try:
+        return json.loads(source.text, object_pairs_hook=pairs, parse_constant=constant)
+    except json.JSONDecodeError as error:
+        raise _syntax(source, error) from None
+    except RecursionError:
+        raise _deep(source) from None
+    except ValueError:  # more digits than Python turns into a number
+        numbers = (n for n in _NUMBER.finditer(source.text) if n[0][0] != '"')
+        longest = max(numbers, key=lambda n: len(n[0]))
+        raise source.fail_at(say("number.long"), longest.start()) from None
+
+
+def _deep(source: Source) -> InputError:
+    """Name the bracket that is one too deep."""
+    at = next(start for start, depth in _depths(source.text) if depth > MAX_DEPTH)
+    return source.fail_at(say("file.deep", limit=MAX_DEPTH), at)
+
+
+def _depths(text: str) -> Iterator[tuple[int, int]]:
+    """Give where each bracket stands, and how many are open from there on."""
+    depth = 0
+    for found in _BRACKET.finditer(text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
+        yield found.start(), depth
+
+
+def _breaks(text: str) -> int | None:
+    """Give the index at which a text is no JSON any more."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos
+    except (ValueError, RecursionError):
+        return None
+    return None
+
+
+def _syntax(source: Source, error: json.JSONDecodeError) -> InputError:
+    """Say what is wrong where the reading of JSON ended."""
+    from blockcalc.files.misread import culprit, kept  # only where something went wrong
+
+    text, at = source.text, error.pos
+    sign = culprit(text, (0, at), _breaks, json=True)
+    if sign is not None:
+        hint = sign.advice() or _hint(text[:at] + sign.meant + text[at + 1 :], at)
+        return source.fail_at(sign.message(), sign.at, hint)
+    if error.msg.startswith("Invalid \\"):
+        at = text.rfind("\\", 0, at + 1)
+        key = "json.hexadecimal" if text[at + 1 : at + 2] == "u" else "json.escape"
+        typed = next((t for t in _STRING.finditer(text) if t.end() > at), None)
+        hint = kept(typed[0], json=True) if typed else None
+        problem = say(key, escape=text[at : at + 2])
+    elif error.msg.startswith("Invalid control"):
+        escape = json.dumps(text[at])[1:-1]
+        name = say(f"escape.{escape[1]}") if len(escape) == 2 else f"U+{ord(text[at]):04X}"
+        problem = say("json.control", sign=name)
+        hint = say("json.control.hint", escape=escape)
+    else:
+        key = next((k for begin, k in _TOLD.items() if error.msg.startswith(begin)), "json.value")
+        ends = key != "json.quote" and not text[at:].strip()
+        problem = say("json.ends" if ends else key)
+        hint = _hint(text, at)
+    return source.fail_at(say("json.syntax", problem=problem), at, hint)
 
 
 def _lost(source: Source) -> None:
@@ -76,12 +141,38 @@ def _lost(source: Source) -> None:
             )
 
 
+_TOLD = {
+    "Unterminated": "json.quote",
+    "Expecting property": "json.key",
+    "Illegal trailing": "json.key",
+    "Expecting ':'": "json.colon",
+    "Expecting ','": "json.comma",
+    "Extra": "json.rest",
+}
+
+
+# what stands before and after where the reading ended, and what is meant by it
+_MEANT = [
+    (r"[0-9]", r"/[0-9]", "json.hint.fraction"),
+    (r",\s*", r"[\]}]", "json.hint.comma"),
+    (r"", r",\s*[\]}]", "json.hint.comma"),
+    (r"[0-9],", r"[0-9]", "hint.decimal_comma"),
+    (r"", r"'", "json.hint.single"),
+    (r"", r"//|/\*|#", "json.hint.comment"),
+    (r"", r"[-+]?\.[0-9]|\+[0-9]", "json.hint.number"),
+    (r"[0-9]", r"\.", "json.hint.number"),
+    (r"(?:^|[^0-9.])0", r"[0-9]", "json.hint.number"),
+    (r"(?:^|[^0-9.])", r"[A-Za-z_]", "json.hint.word"),
+]
+
+
 def _hint(text: str, at: int) -> str | None:
     """Say what is meant by what stands where the reading of JSON ended."""
-    if re.fullmatch(r"[0-9]/[0-9]", text[max(at - 1, 0) : at + 2]):
-        return say("json.hint.fraction")
-    closes = text[at : at + 1] in ("]", "}") and text[:at].rstrip().endswith(",")
-    return say("json.hint.comma") if closes else None
+    before, after = text[max(at - 40, 0) : at], text[at : at + 40]
+    for one, other, key in _MEANT:
+        if re.search(f"(?:{one})$", before) and re.match(other, after):
+            return say(key)
+    return None
 
 
 def _extent(data: Any, text: str) -> tuple[int, int]:

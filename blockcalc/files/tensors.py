@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.errors import Fault, InputError, Place
+from blockcalc.files.decode import decode
 from blockcalc.files.yaml_text import plain_scalar
 from blockcalc.limits import MOST_NUMBERS as MOST_NUMBERS
 from blockcalc.messages import say
@@ -218,7 +219,7 @@ def _csv_rows(path: Path) -> list[list[float]]:
     if len(raw) > MAX_CSV:
         text = say("file.too_large", limit=MAX_CSV)
         raise InputError(Fault(text, Place(str(path)), say("file.too_large.hint")))
-    lines = raw.decode("utf-8-sig").splitlines()
+    lines = decode(raw, str(path)).split("\n")
     apart = next((sign for sign in "\t;," if any(sign in line for line in lines)), ",")
     rows: list[list[float]] = []
     for number, line in enumerate(lines, 1):
@@ -253,11 +254,17 @@ def _cells(line: str, apart: str) -> Iterator[re.Match[str]]:
 
 
 def _cell(path: Path, number: int, line: str, found: re.Match[str]) -> float:
-    word = found[0].removesuffix(found[2]).strip()
+    cell = found[0].removesuffix(found[2])
+    word = cell.strip(" \t")
     value = plain_scalar(word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        place = Place(str(path), number, found.start(1) + 1, line)
+        from blockcalc.files.misread import lookalike  # only where something went wrong
+
+        sign = lookalike(word)
+        column = found.start() + len(cell) - len(cell.lstrip(" \t")) + (sign.at if sign else 0)
+        place = Place(str(path), number, column + 1, line)
         hint = say("hint.decimal_comma") if "," in word else say("weights.csv")
+        hint = sign.hint() if sign else hint
         raise InputError(Fault(say("number.text", text=word[:40]), place, hint))
     return float(value)
 

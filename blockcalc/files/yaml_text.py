@@ -45,8 +45,6 @@ _LINE = re.compile(
 )
 _NUMBERS = re.compile(r"\[([-+0-9.][-+0-9.eE, ]*+)\]")
 _HUGE = 1e300
-_ODD = re.compile("[\u00a0\u2007\u202f\u3000\uff1a]")
-_BARE_ROWS = re.compile(r":\s+\[[^\[\]]*+\],?\s*\[")
 
 
 class _Odd(Exception):
@@ -116,6 +114,28 @@ def _numbers(text: str) -> list[Any]:
     return [plain_scalar(word) for word in words]
 
 
+def _events(text: str) -> Iterator[Any]:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    found: Iterator[Any] = yaml.parse(prepared(text), Loader=loader)
+    return found
+
+
+def _breaks(text: str) -> int | None:
+    """Give the index at which a text cannot be read further."""
+    import yaml
+
+    from blockcalc.files.yaml_faults import spot
+
+    try:
+        for _ in _events(text):
+            pass
+    except (yaml.YAMLError, ValueError) as error:
+        return spot(error, text)[0]
+    return None
+
+
 class _Builder:
     """Builds plain data from YAML events, within bounds, and notes places if asked.
 
@@ -140,10 +160,9 @@ class _Builder:
     def document(self, at: Path = ()) -> Any:
         import yaml
 
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         text = self.source.text if self.short is None else self.short
         try:
-            self.events: Iterator[Any] = yaml.parse(prepared(text), Loader=loader)
+            self.events: Iterator[Any] = _events(text)
             next(self.events)
             start = next(self.events)
             if isinstance(start, yaml.StreamEndEvent):
@@ -154,37 +173,12 @@ class _Builder:
             if not isinstance(more, yaml.StreamEndEvent):
                 raise self.fail("yaml.second_document", more)
             return data
-        except yaml.YAMLError as error:
-            raise self.syntax(error) from None
+        except (yaml.YAMLError, ValueError) as error:  # the latter of the loader without libyaml
+            if self.short is not None:
+                raise _Odd from None
+            from blockcalc.files.yaml_faults import syntax_fault  # only where something went wrong
 
-    def syntax(self, error: Any) -> InputError:
-        """Say in plain words what a YAML error means for the person."""
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        if mark is None:
-            position = getattr(error, "position", 0)
-            line = self.source.text.count("\n", 0, position)
-            character = self.source.text[position : position + 1]
-            message = say("yaml.character", code=f"U+{ord(character or chr(0)):04X}")
-            return self.source.fail(message, line, 0)
-        line, column = mark.line, mark.column
-        lines = self.source.text.split("\n")
-        text = lines[line] if line < len(lines) else ""
-        if "\t" in text[: len(text) - len(text.lstrip())]:
-            return self.source.fail(say("yaml.tab"), line, 0, say("yaml.tab.hint"))
-        if odd := _ODD.search("\n".join(lines[: line + 1])):
-            at = odd.start() - (self.source.text.rfind("\n", 0, odd.start()) + 1)
-            like = say("yaml.blank.colon" if odd[0] == "\uff1a" else "yaml.blank.space")
-            there = self.source.text.count("\n", 0, odd.start())
-            message = say("yaml.blank", code=f"U+{ord(odd[0]):04X}", like=like)
-            return self.source.fail(message, there, at)
-        problem = str(getattr(error, "problem", error))
-        if "nesting depth" in problem:
-            return self.source.fail(say("file.deep", limit=MAX_DEPTH), line, column)
-        key = f"yaml.hint.{problem}"
-        hint = say(key) if known(key) else None
-        if _BARE_ROWS.search("\n".join(lines[max(0, line - 1) : line + 1])):
-            hint = say("yaml.hint.brackets")
-        return self.source.fail(say("yaml.syntax", problem=problem), line, column, hint)
+            raise syntax_fault(self.source, error, _breaks) from None
 
     def fail(self, key: str, event: Any, /, **fields: Any) -> InputError:
         mark, hint = event.start_mark, f"{key}.hint"

@@ -9,9 +9,10 @@ def _table(key: str) -> dict[str, str]:
     """Find the table that has a key."""
     if key in TEXTS:
         return TEXTS
-    from blockcalc.messages import en_cost, en_grad
+    from blockcalc.messages import en_cost, en_faults, en_grad
 
-    return en_grad.TEXTS if key in en_grad.TEXTS else en_cost.TEXTS
+    parts = (en_grad.TEXTS, en_faults.TEXTS, en_cost.TEXTS)
+    return next((part for part in parts if key in part), TEXTS)
 
 
 def say(key: str, /, **fields: object) -> str:

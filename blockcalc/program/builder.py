@@ -9,7 +9,9 @@ from typing import Any
 
 from blockcalc.errors import Fault, InputError
 from blockcalc.messages import say
+from blockcalc.messages.words import did_you_mean as did_you_mean
 from blockcalc.messages.words import dims
+from blockcalc.messages.words import listed as listed
 from blockcalc.ops.op import Op, Ref
 from blockcalc.program.program import ClosedForm, Equation, Program, Section
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from blockcalc.files.source import Path
 from blockcalc.messages import say
+from blockcalc.messages.words import did_you_mean
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.reading.checker import Checker, kind_of
 from blockcalc.reading.value_types import (
@@ -120,8 +121,10 @@ def _attention(c: Checker, value: Any, path: Path) -> dict[str, Any]:
 @kind({"enum": [*ACTIVATIONS, *ALIASES]})
 def _activation(c: Checker, value: Any, path: Path) -> str | None:
     word = ALIASES.get(value, value) if isinstance(value, str) else value
-    own = GLU.get(word) if isinstance(word, str) else None
+    own = GLU.get(word.lower()) if isinstance(word, str) else None
     hint = say("hint.gated", word=word, activation=own) if own else None
+    if hint is None and isinstance(word, str):
+        hint = did_you_mean(word, (*ACTIVATIONS, *ALIASES))
     return c.words(word, path, tuple(ACTIVATIONS), "ffn.activation", hint)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.errors import Fault, InputError
-from blockcalc.files.source import Path, Source, short
+from blockcalc.files.source import Path, Source, parted, short
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean, dims
 
@@ -23,8 +23,9 @@ EXACT = 2.0**53  # float64 holds every whole number up to here
 _FRACTION = re.compile(r"([-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?)/([0-9]{1,300}(?:\.[0-9]{1,300})?)")
 _QUOTED = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _SPACES = re.compile(r"[0-9]\s+[-0-9]")
-_DASHES = "\u2212\u2013\u2014\ufe63\uff0d"
 _COMMA = re.compile(r"[0-9],[0-9]")
+_DECIMAL_COMMA = re.compile(r"[-+]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+),[0-9]+(?:[eE][-+]?[0-9]+)?")
+_AFTER_COMMA = re.compile(r"[0-9],[0-9]$")
 _ROW = re.compile(r"\[([^\[\]]*+)\]")
 
 
@@ -42,18 +43,22 @@ class Checker:
         self.inexact: list[str] = []
         self.numbers = 0  # how many the matrices of files and rules have
         self.flags = self.blocks = False
+        self.elsewhere: Callable[[], Iterable[str]] = tuple  # every key of a file, with its path
 
     def fault(
         self, path: Path | str, message: str, hint: str | None = None, key: bool = False
     ) -> None:
         """Note one fault at a path, or at its key; a matrix's name stands for its path."""
-        if isinstance(path, str):
-            path = self.paths.get(path, path)
+        path = parted(self.paths.get(path, path) if isinstance(path, str) else path)
         place = self.source.place(path, key)
+        if sign := self.source.misread(path, key):
+            place, hint = sign
+        elif key and _AFTER_COMMA.search((place.text or "")[: (place.column or 0)]):
+            hint = say("hint.decimal_comma")
+        else:
+            hint = self.source.unescaped(path, key) or hint
         if hint is None and self.has_commas(path):
             hint = say("hint.decimal_comma")
-        if hint is None and "\uff0c" in (place.text or ""):
-            hint = say("hint.full_comma")
         self.faults.append(Fault(message, place, hint))
         if len(self.faults) >= MAX_FAULTS:
             self.give_up()
@@ -87,11 +92,19 @@ class Checker:
         for key, value in data.items():
             here = (*path, key)
             if key not in known:
-                hint = did_you_mean(key, list(known)) or say("key.known", keys=", ".join(known))
+                hint = self.meant(key, path, known) or say("key.known", keys=", ".join(known))
                 self.fault(here, say("key.unknown", key=".".join(map(str, here))), hint, key=True)
                 continue
             found[key] = known[key](self, value, here)
         return found
+
+    def meant(self, key: str, path: Path, known: Iterable[str]) -> str | None:
+        """Offer a key for an unknown one: of those that may stand here, or of another place."""
+        inside = path[:2] if path[:1] == ("blocks",) else ()
+        own = ".".join(map(str, (*inside, "")))
+        places = ("attn.", "ffn.", "norm1.", "norm2.") if inside else ""
+        others = (own + name for name in self.elsewhere() if name.startswith(places))
+        return did_you_mean(key, (*known, *others))
 
     def number(self, value: Any, path: Path) -> float | None:
         """Read one finite number; a fraction such as 1/3 is one."""
@@ -320,17 +333,13 @@ def _matrix_hint(text: str) -> str:
 
 def _number_hint(text: str) -> str | None:
     """Say what to write instead of a text that stands for a number."""
+    from blockcalc.files.misread import lookalike  # only where something went wrong
+
     stripped = text.strip()
-    if re.fullmatch(r"[-+]?[0-9]+,[0-9]+", stripped):
+    if _DECIMAL_COMMA.fullmatch(stripped):
         return say("hint.decimal_comma")
-    for dash in _DASHES:
-        if dash in text:
-            return say("hint.minus", code=f"U+{ord(dash):04X}")
-    if any("\uff01" <= c <= "\uff5e" for c in text):
-        return say("hint.full_width")
-    odd = next((c for c in text if c.isspace() and c not in " \t\n"), None)
-    if odd:
-        return say("hint.space", code=f"U+{ord(odd):04X}")
+    if sign := lookalike(text):
+        return sign.hint()
     if _QUOTED.fullmatch(stripped):
         long = len(stripped) > LONGEST or re.search("[eE]", stripped)
         return say("hint.too_large" if long else "hint.quoted")

@@ -21,6 +21,7 @@ from blockcalc.reading.checks import _blame_layout, _check_steps, _judged, _reso
 from blockcalc.reading.keys import TOP
 from blockcalc.reading.overrides import _every, _set
 from blockcalc.reading.shapes import check_shapes
+from blockcalc.reading.value_types import keys_in, section
 
 
 def load(
@@ -110,7 +111,9 @@ def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
     """Check everything, in each order that is asked for, and give the spec."""
     data = c.source.data
     if not isinstance(data, dict):
-        raise InputError(Fault(say("file.not_mapping", what=kind_of(data)), c.source.place(())))
+        c.fault((), say("file.not_mapping", what=kind_of(data)))
+        c.give_up()
+    c.elsewhere = lambda: keys_in(section(TOP, ""))
     top = c.mapping(data, (), TOP)
     found = parts(c, top)
     if "x" not in top:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,15 @@ def section(table: Table, name: str) -> Schema:
         note = {"description": say(text)} if known(text) else {}
         properties[key] = {**own.schema(), **note}
     return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def keys_in(schema: Schema, before: str = "") -> Iterator[str]:
+    """Give every key that a schema of mappings knows, with its path."""
+    for key, own in schema.get("properties", {}).items():
+        yield before + key
+        yield from keys_in(own, f"{before}{key}.")
+    for form in schema.get("anyOf", ()):
+        yield from keys_in(form, before)
 
 
 def either(*schemas: Schema) -> Schema:

@@ -1,0 +1,241 @@
+"""What a text holds that is not what it looks like: characters that look like others, and escapes.
+
+One table of characters and one search serve every reader, so that YAML, JSON and csv say the same.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from blockcalc.messages import say
+
+# what is meant, and the characters that look like it; a span is written with two of them
+_MEANT = {
+    " ": "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000",
+    "": "\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff",
+    "\n": "\u0085\u2028\u2029",
+    "-": "\u02d7\u2010-\u2015\u2043\u207b\u2212\u2796\ufe58\ufe63",
+    "+": "\u207a\u2795\ufe62",
+    "'": "\u00b4\u02b9\u02bc\u2018-\u201b\u2032\u2035\u2039\u203a",
+    '"': "\u00ab\u00bb\u02ba\u201c-\u201f\u2033\u2036\u300c-\u300f\u301d-\u301f",
+    ",": "\u060c\u3001\ufe10\ufe11\ufe50\ufe51\uff64",
+    ".": "\u066b\u2024\u3002\ufe12\ufe52\uff61",
+    ":": "\u02d0\u2236\ua789\ufe13\ufe55",
+    ";": "\u061b\ufe14\ufe54",
+    "/": "\u2044\u2215\u29f8",
+    "[": "\u27e6\u3010\u3014\u301a\ufe47\ufe5d",
+    "]": "\u27e7\u3011\u3015\u301b\ufe48\ufe5e",
+    "{": "\u2774\ufe5b",
+    "}": "\u2775\ufe5c",
+    "#": "\ufe5f",
+    "?": "\u061f\ufe16\ufe56",
+}
+_LETTERS = dict(zip("асеіјорѕухАВСЕНІЈКМОРЅТХοΟ", "aceijopsyxABCEHIJKMOPSTXoO", strict=True))
+_NAMED = {"\u0085": "sign.next_line", "\ufeff": "sign.byte_order"}
+_SCRIPTS = re.compile(r"\b(arabic|cyrillic|devanagari|greek|latin)\b")
+_SPAN = re.compile(r"(.)-(.)", re.DOTALL)
+
+
+def _spelled(signs: str) -> str:
+    """Write spans of characters out."""
+    return _SPAN.sub(lambda s: "".join(map(chr, range(ord(s[1]), ord(s[2]) + 1))), signs)
+
+
+_TABLE = {sign: meant for meant, signs in _MEANT.items() for sign in _spelled(signs)}
+_TABLE |= {chr(n): chr(n - 0xFEE0) for n in range(0xFF01, 0xFF5F)}  # the full-width forms of ASCII
+
+
+@dataclass(frozen=True, slots=True)
+class Lookalike:
+    """A character at an index of a text that looks like ``meant``; ``helps`` tells whether that is to be written."""
+
+    sign: str
+    at: int
+    meant: str
+    helps: bool = True
+
+    def named(self) -> str:
+        """Name it, with its code point."""
+        return say("sign.named", name=_name(self.sign), code=f"U+{ord(self.sign):04X}")
+
+    def message(self) -> str:
+        """Say that it is wrong where it stands."""
+        return say("sign.wrong", sign=self.named())
+
+    def advice(self) -> str | None:
+        """Say what to write, if that helps."""
+        if not self.helps:
+            return None
+        if not self.meant:
+            return say("sign.delete")
+        return say("sign.write", meant=_shown(self.meant))
+
+    def hint(self) -> str:
+        """Name it, and say what to write."""
+        return say("sign.hint", sign=self.named(), advice=self.advice())
+
+
+def _name(sign: str) -> str:
+    if sign in _NAMED:
+        return say(_NAMED[sign])
+    name = unicodedata.name(sign, "").lower()
+    name = name.replace("fullwidth", "full-width").replace("zero width", "zero-width")
+    return _SCRIPTS.sub(lambda script: script[0].capitalize(), name)
+
+
+def _shown(meant: str) -> str:
+    words = {" ": "sign.space", "\n": "sign.line", ": ": "sign.colon"}
+    if meant in words:
+        return say(words[meant])
+    return f'"{meant}"' if "'" in meant else f"'{meant}'"
+
+
+def _meant(sign: str) -> str | None:
+    """Give what a character other than a letter stands for."""
+    if sign in _TABLE:
+        return _TABLE[sign]
+    number = unicodedata.decimal(sign, None)
+    if number is not None:
+        return str(number)
+    parts = unicodedata.normalize("NFKC", sign)
+    return parts.replace("\u2044", "/") if "\u2044" in parts else None  # a fraction such as ½
+
+
+def lookalikes(text: str, json: bool = False) -> Iterator[Lookalike]:
+    """Find every character of a text that looks like another, in order.
+
+    A letter counts only in a text that the table makes ASCII: a word of another script is no misspelling.
+    """
+    if text.isascii():
+        return
+    letters = any(c in _LETTERS for c in text) and _is_latin(text)
+    for at, sign in enumerate(text):
+        if sign.isascii():
+            continue
+        meant = _LETTERS.get(sign) if letters and sign in _LETTERS else _meant(sign)
+        if meant is not None:
+            yield Lookalike(sign, at, '"' if json and meant == "'" else meant)
+
+
+def _is_latin(text: str) -> bool:
+    """Tell whether a text is ASCII once every lookalike is replaced, letters included."""
+    return all(c.isascii() or c in _LETTERS or _meant(c) is not None for c in text)
+
+
+def lookalike(text: str, json: bool = False) -> Lookalike | None:
+    """Find the first character of a text that looks like another."""
+    return next(lookalikes(text, json), None)
+
+
+# what a syntax error comes from -----------------------------------------------------------
+
+MOST_TRIED = 12
+LONGEST_TRIED = 2**17  # a longer text is not read again and again
+
+Breaks = Callable[[str], int | None]
+
+
+def culprit(text: str, span: tuple[int, int], breaks: Breaks, json: bool) -> Lookalike | None:
+    """Find the character that makes a text unreadable.
+
+    Parameters
+    ----------
+    text : str
+    span : tuple of int
+        Where what could not be read begins, and where the reading ended.
+    breaks : callable
+        Gives the index at which the reading of a text ends, None where it can be read.
+    json : bool
+        Whether it is JSON, which has double quotes only.
+
+    Returns
+    -------
+    Lookalike or None
+        The first of those, one or a run, without which the text would be read further; else one that
+        stands where the reading ended, with nothing to write for it.
+    """
+    since, broken = span
+    if len(text) > LONGEST_TRIED:
+        here = lookalike(text[broken : broken + 1], json)
+        return here and replace(here, at=broken)
+    since = min(since, text.rfind("\n", 0, broken) + 1)
+    end = text.find("\n", broken)
+    read = text[: end if end >= 0 else None]
+    found = [_spaced(text, one, json) for one in lookalikes(read, json)]
+    near = [one for one in found if one.at >= since] or found
+    near = near if len(near) <= 2 * MOST_TRIED else near[:MOST_TRIED] + near[-MOST_TRIED:]
+    singles = [[one] for one in sorted(near, key=lambda one: abs(one.at - broken))]
+    runs = [near[i:] for i in range(len(near) - 2, -1, -1)]
+    for tried in singles + runs:
+        changed, grown = _replaced(text, tried)
+        at = breaks(changed)
+        if at is None or _further(changed, at, broken + grown):
+            return tried[0]
+    there = next((one for one in found if one.at == broken), None)
+    return there and replace(there, helps=False)
+
+
+def _further(text: str, at: int, before: int) -> bool:
+    """Tell whether a text is read further than before: past the next character, if that is an ordinary one."""
+    return at > before + 1 or (at == before + 1 and not text[at : at + 1].isascii())
+
+
+def _spaced(text: str, one: Lookalike, json: bool) -> Lookalike:
+    """Add the space that YAML wants after the colon of a key."""
+    if one.meant != ":" or json or text[one.at + 1 : one.at + 2].strip(" \n") == "":
+        return one
+    return Lookalike(one.sign, one.at, ": ")
+
+
+def _replaced(text: str, signs: Sequence[Lookalike]) -> tuple[str, int]:
+    """Write what is meant, a space for what should not be there; say how much longer it became."""
+    parts, at = [], 0
+    for one in signs:
+        parts += [text[at : one.at], one.meant or " "]
+        at = one.at + 1
+    changed = "".join([*parts, text[at:]])
+    return changed, len(changed) - len(text)
+
+
+# escapes ----------------------------------------------------------------------------------
+
+ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
+_READ_AS = "nt0abevfrN_LP"  # each has a text that says what it is read as
+_PLAIN = '"\\/ \n\t'
+
+
+def escapes_hint(typed: str, json: bool) -> str | None:
+    """Say what the backslashes of a text in double quotes were read as, and how to keep them.
+
+    Parameters
+    ----------
+    typed : str
+        The text as it was typed, with its quotes.
+    json : bool
+        Whether it is JSON, which has no single quotes.
+    """
+    found = dict.fromkeys(e[1] for e in ESCAPE.finditer(typed) if e[1] not in _PLAIN)
+    if not found.keys() & set(_READ_AS):
+        return None  # a code point is not written by mistake
+    told = [
+        say("escape.more" if i else "escape.first", escape=f"\\{e}", read=_read_as(e))
+        for i, e in enumerate(list(found)[:3])
+    ]
+    return say("escape.read", read=say("escape.and").join(told), kept=kept(typed, json))
+
+
+def _read_as(escape: str) -> str:
+    if escape in _READ_AS:
+        return say(f"escape.{escape}")
+    return say("escape.code", code=f"U+{int(escape[1:], 16):04X}")
+
+
+def kept(typed: str, json: bool) -> str:
+    """Say how a text in double quotes is written so that its backslashes stay."""
+    inside = typed[1:-1] if typed[-1:] == '"' and len(typed) > 1 else typed[1:]
+    if json:
+        return say("escape.double", text='"' + inside.replace("\\", "\\\\") + '"')
+    return say("escape.single", text="'" + inside.replace("'", "''") + "'")

@@ -1,0 +1,206 @@
+"""Where YAML breaks off: what the parser says, in our own words, at its true place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from blockcalc.errors import InputError
+from blockcalc.files.misread import ESCAPE, Breaks, culprit, kept
+from blockcalc.files.source import Source
+from blockcalc.limits import MAX_DEPTH
+from blockcalc.messages import known, say
+
+_REFUSED = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+_BARE_ROWS = re.compile(r":\s+\[[^\[\]]*+\],?\s*\[")
+_DOUBLE = re.compile(r'"(?:[^"\\\n]|\\.)*(?:"|$)', re.MULTILINE)
+_HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
+
+
+class Broken(NamedTuple):
+    """Where a text breaks off, with where that began, and what the parser says of both."""
+
+    source: Source
+    at: int
+    since: int
+    problem: str
+    context: str
+
+    @property
+    def sign(self) -> str:
+        """The character there; empty at the end."""
+        return self.source.text[self.at : self.at + 1]
+
+    @property
+    def before(self) -> str:
+        """The line as far as it was read."""
+        text = self.source.text
+        return text[text.rfind("\n", 0, self.at) + 1 : self.at]
+
+    def fault(self, key: str, at: int | None = None, **fields: Any) -> InputError:
+        """Make the error; the hint is that of the key, or of what the text seems to mean."""
+        hint = say(f"{key}.hint", **fields) if known(f"{key}.hint") else None
+        return self.told(say(key, **fields), hint, at)
+
+    def told(self, problem: str, hint: str | None, at: int | None = None) -> InputError:
+        """Make the error for a problem in words."""
+        text = self.source.text
+        first = text.rfind("\n", 0, max(text.rfind("\n", 0, self.at), 0)) + 1
+        end = text.find("\n", self.at)
+        if _BARE_ROWS.search(text[first : end if end >= 0 else None]):
+            hint = say("yaml.brackets")
+        message = say("yaml.syntax", problem=problem)
+        return self.source.fail_at(message, self.at if at is None else at, hint)
+
+
+def spot(error: Any, text: str) -> tuple[int, int]:
+    """Give the indices where an error is and where what it belongs to begins.
+
+    A quote that is never closed is wrong where it opens.
+    """
+    there = getattr(error, "problem_mark", None)
+    begun = getattr(error, "context_mark", None)
+    at = min(there.index if there else 0, len(text))
+    since = begun.index if begun else at
+    quoted = "quoted" in str(getattr(error, "context", ""))
+    return (since, since) if quoted and _UNCLOSED.search(str(error.problem)) else (at, since)
+
+
+def syntax_fault(source: Source, error: Any, breaks: Breaks) -> InputError:
+    """Say in plain words what a YAML error means for the person."""
+    if getattr(error, "problem_mark", None) is None:
+        found = _REFUSED.search(source.text)
+        if found is None:
+            return source.fail(say("yaml.syntax", problem=say("yaml.other")), 0, 0)
+        code = f"U+{ord(found[0]):04X}"
+        return source.fail_at(say("yaml.character", code=code), found.start())
+    at, since = spot(error, source.text)
+    broken = Broken(source, at, since, str(error.problem), str(error.context))
+    if broken.sign == "\t" and _TAB.search(broken.problem):
+        return _tab(broken)
+    sign = culprit(source.text, (since, at), breaks, json=False)
+    if sign is not None:
+        return source.fail_at(sign.message(), sign.at, sign.advice())
+    for pattern, tell in _KINDS:
+        if pattern.search(f"{broken.context}: {broken.problem}"):
+            return tell(broken)
+    return broken.fault("yaml.other")
+
+
+# one teller for each kind of break ----------------------------------------------------------
+
+
+def _tab(broken: Broken) -> InputError:
+    """Name a tab, in an indentation or after a dash."""
+    before, source = broken.before, broken.source
+    if not before.strip():
+        return source.fail_at(say("yaml.tab"), broken.at, say("yaml.tab.hint"))
+    message = say("yaml.tab.after", sign=before.strip()[-1])
+    return source.fail_at(message, broken.at, say("yaml.tab.after.hint"))
+
+
+def _deep(broken: Broken) -> InputError:
+    return broken.source.fail_at(say("file.deep", limit=MAX_DEPTH), broken.at)
+
+
+def _colon(broken: Broken) -> InputError:
+    """Tell a colon within a text from a key that stands where none can."""
+    if re.fullmatch(r"\s*[\w.]+", broken.before) and broken.at > len(broken.before):
+        return broken.told(say("yaml.colon"), say("yaml.colon.line"))
+    return broken.fault("yaml.colon")
+
+
+def _opened(key: str) -> Callable[[Broken], InputError]:
+    """Name the bracket that is still open."""
+
+    def tell(broken: Broken) -> InputError:
+        line, column = broken.source.spot(broken.since)
+        return broken.fault(key, line=line + 1, column=column + 1)
+
+    return tell
+
+
+def _value(broken: Broken) -> InputError:
+    """Say what stands where a value should."""
+    if broken.sign and broken.sign in "]}":
+        return broken.fault("yaml.closes", sign=broken.sign)
+    if broken.source.text[broken.at : broken.at + 3] in ("", "---", "..."):
+        return broken.fault("yaml.ends")
+    keys = {",": "comma", "-": "nested_dash", ":": "no_key", "?": "question"}
+    return broken.fault(f"yaml.{keys.get(broken.sign, 'value')}")
+
+
+def _end(broken: Broken) -> InputError:
+    """Say what stands where a mapping, a list or the whole has come to its end."""
+    if broken.source.text.startswith("%") and "document start" in broken.problem:
+        return broken.fault("yaml.directive", 0)
+    if broken.sign and broken.sign in "]}":
+        return broken.fault("yaml.closes", sign=broken.sign)
+    return broken.fault("yaml.rest" if broken.before.strip() else "yaml.line")
+
+
+def _key_only(broken: Broken) -> InputError:
+    return broken.fault("yaml.key_only", broken.since)
+
+
+def _quote(broken: Broken) -> InputError:
+    return broken.fault("yaml.quote")
+
+
+def _escape(broken: Broken) -> InputError:
+    """Show an escape that is none, and the text in single quotes."""
+    text = broken.source.text
+    at = text.rfind("\\", 0, broken.at + 1)
+    typed = _DOUBLE.match(text, broken.since)
+    hint = kept(typed[0], json=False) if typed else None
+    escape = ESCAPE.match(text, at)
+    assert escape is not None
+    digits = _HEXADECIMAL.get(escape[1][0], 0)
+    key = (
+        "yaml.no_character"
+        if len(escape[1]) > 1
+        else "yaml.hexadecimal"
+        if digits
+        else "yaml.escape"
+    )
+    return broken.told(say(key, escape=escape[0], n=digits), hint, at)
+
+
+def _named(key: str) -> Callable[[Broken], InputError]:
+    """Name the sign with which what breaks off begins."""
+
+    def tell(broken: Broken) -> InputError:
+        return broken.fault(key, sign=broken.source.text[broken.since])
+
+    return tell
+
+
+def _plainly(key: str) -> Callable[[Broken], InputError]:
+    return lambda broken: broken.fault(key, sign=broken.sign)
+
+
+_TAB = re.compile(r"tab character|cannot start any token")
+_UNCLOSED = re.compile(r"end of stream|document (?:indicator|separator)")
+_KINDS: list[tuple[re.Pattern[str], Callable[[Broken], InputError]]] = [
+    (re.compile(pattern), tell)
+    for pattern, tell in (
+        (r"nesting depth", _deep),
+        (r"directive|incompatible|duplicate tag", _plainly("yaml.directive")),
+        (r"\b(?:a tag|tag handle)\b", _plainly("yaml.bad_tag")),
+        (r"an (?:anchor|alias)", _named("yaml.name")),
+        (r"a block scalar", _named("yaml.block")),
+        (r"escape|hexdecimal", _escape),
+        (r"quoted scalar", _quote),
+        (r"cannot start any token", _plainly("yaml.start")),
+        (r"mapping values", _colon),
+        (r"sequence entries", _plainly("yaml.dash")),
+        (r"mapping keys", _plainly("yaml.question")),
+        (r"',' or '\]'", _opened("yaml.row")),
+        (r"',' or '\}'", _opened("yaml.brace")),
+        (r"node content", _value),
+        (r"find expected ':'", _key_only),
+        (r"unexpected ':'", _plainly("yaml.inner_colon")),
+        (r"expected key|'-' indicator|document start|block end", _end),
+    )
+]
