@@ -176,12 +176,16 @@ def _plan(
     """Find what is to be counted: a file, a published model, or a block of given sizes."""
     from blockcalc.costs.plan import Sizes, of_file, with_axes
     from blockcalc.files import samples as embedded
+    from blockcalc.messages.words import did_you_mean
+    from blockcalc.nn.norms import NORMS
 
     sizes = {key: value for key, value in wanted.items() if value is not None}
     if norm is not None:
         sizes["order"] = norm.value
-    if sizes.get("norm_kind", "layer") not in ("layer", "rms"):
-        raise UsageError(Fault(say("plan.norm_kind", word=sizes["norm_kind"])))
+    if sizes.get("norm_kind", "layer") not in NORMS:
+        kind, kinds = sizes["norm_kind"], list(NORMS)
+        text = say("plan.norm_kind", word=kind, known=" or ".join(kinds))
+        raise UsageError(Fault(text, hint=did_you_mean(kind, kinds)))
     if file is not None and preset is not None:
         raise UsageError(Fault(say("cli.formats_two", names="FILE, --preset")))
     if preset is not None:

@@ -107,7 +107,7 @@ TEXTS: dict[str, str] = {
     "hint.mask_bits": "{name} has only 0 and 1, which are added to the scores; if 1 means that a query may look, write {keep}.",
     "hint.mask_finite": "{name} hides every key of row {rows} by a large negative number; softmax sees only differences, so the row is as if it were not masked. Write -.inf to hide a key.",
     "hint.two_features": "With d_model = 2 a row that LayerNorm has normalized tells only which of its two numbers is larger (0 where they are equal), whatever came before.",
-    "hint.spare_norm": "{name} is given and not used: there is no FFN before it.",
+    "hint.spare_norm": "{name} is given and not used: the block has no place for it in this order.",
     "remark.no_final_norm": "No final norm was applied: a pre-norm model has one after its last block (key final_norm).",
     # sections
     "section.attention": "Attention",

@@ -8,7 +8,7 @@ TEXTS: dict[str, str] = {
     "plan.misfit": "at that size the block does not fit together: {problem}",
     "plan.axis": "--double takes one of {known}; this is '{word}'",
     "plan.dtype": "--dtype is one of {known}; this is '{word}'",
-    "plan.norm_kind": "--norm-kind is layer or rms; this is '{word}'",
+    "plan.norm_kind": "--norm-kind is {known}; this is '{word}'",
     "plan.preset": "there is no preset '{word}'; there are {known}",
     "plan.stack_layers": "this file is a stack, which has its own layers",
     "plan.lora_rank": "--lora-on goes with --lora",

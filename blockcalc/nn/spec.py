@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from blockcalc.errors import Place
-from blockcalc.nn.orders import ORDERS, SUBLAYERS
+from blockcalc.nn.orders import ORDERS
 from blockcalc.program.rounding import Rounding
 
 EPS = 1e-5
@@ -175,12 +175,12 @@ class Spec:
 
     @property
     def spare_norms(self) -> tuple[str, ...]:
-        """Name the norms that would go with a sublayer that a block does not have."""
+        """Name the norms that the order leaves over: for sublayers that a block lacks, or for another order."""
         each = ORDERS[self.order].norms
         found = {
             f"{block.keys}{norm.name}": None
             for block in self.blocks
-            for norm in block.norms[each * len(block.sublayers) : each * len(SUBLAYERS)]
+            for norm in block.norms[each * len(block.sublayers) :]
         }
         return tuple(found)
 

@@ -1,0 +1,173 @@
+"""To add one thing, touch one place: an activation, a norm, an order and a format are added to a copy and tried."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import HERE
+
+pytestmark = pytest.mark.slow
+PACKAGE = HERE.parent / "blockcalc"
+TEXTS = {
+    "activation.mish": "Mish, x tanh(ln(1 + e^x))",
+    "order.sandwich": "sandwich: a norm before and after each layer, inside the residual",
+    "word.sandwich": "sandwich",
+    "section.scale_norm": "ScaleNorm {index}",
+    "prose.scale_norm": "Each row is divided by its length.",
+    "flow.scale_norm": "ScaleNorm",
+    "step.scale_norm.square": "Squared length of each row",
+    "step.scale_norm.length": "Length of each row",
+    "step.scale_norm.normalized": "Normalized rows",
+    "step.scale_norm.scaled": "Times gamma",
+    "step.scale_norm.shifted": "Plus beta",
+    "step.scale_norm.out": "Normalized rows",
+    "convention.scale_norm": "{name}: ScaleNorm, divided by the length of the row, eps = {eps}",
+    "note.undefined.scale_norm": "Row {row} ({token}){where}: all its numbers are 0 and eps is 0; its normalized numbers are taken as 0.",
+    "section.grad.scale_norm": "Backward through a ScaleNorm",
+    "prose.grad.scale_norm": "The length is divided by once more.",
+    "help.plain": "Headings and worked lines as plain text.",
+}  # fmt: skip
+MISH = """    "mish": _activation(
+        "Mish", lambda x: x * ((1.0 + exp(x)) ** 2.0 - 1.0) / ((1.0 + exp(x)) ** 2.0 + 1.0)
+    ),
+"""
+SCALE_NORM = '''
+def scale_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref]:
+    """ScaleNorm: x, and its length."""
+    square = b.add(f"{spec.name}.square", f"q^({index})", Reduce("sum", SQUARE), x)
+    root = _root(spec.eps, spec.outside)
+    return x, elementwise(b, f"{spec.name}.length", f"rho^({index})", root, square)
+
+
+def scale_norm_gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> Gradient:
+    """dx = (dy - n sum(dy n)) / length."""
+    n, length = quotient.out, quotient.inputs[1]
+    product = write("product", Elementwise.on(lambda a, b: a * b, g, n), g, n)
+    total = write("row_sum", Reduce("sum"), product)
+    op = Slope.on(lambda a, n, m, s: call("over", a - n * m, s), g, n, total, length)
+    return [("", op, (g, n, total, length))]
+
+
+NORMS["scale"] = Norm(scale_norm, scale_norm_gradient, "ScaleNorm")
+'''
+SANDWICH = '''
+def sandwich(x: Ref, sublayers: Sequence[Sublayer]) -> Ref:
+    """x = x + norm(work(norm(x)))."""
+    for s in sublayers:
+        before, after = s.norms
+        x = s.add(x, after(s.work(before(x))))
+    return x
+
+
+ORDERS["sandwich"] = Order(sandwich, norms=2, normalized=False)
+'''
+PLAIN = '''"""Headings and worked lines as plain text."""
+
+from blockcalc.explain.document import Heading, StepPiece
+from blockcalc.notation.alphabets import Text
+
+
+def plain(pieces, fragment=False):
+    text = Text()
+    out = []
+    for piece in pieces:
+        if isinstance(piece, Heading):
+            out.append(f"# {piece.title}")
+        if isinstance(piece, StepPiece):
+            out.append(f"{piece.name}: {text.render(piece.left)} = {text.render(piece.formula)}")
+    return "\\n".join(out).encode()
+'''
+BLOCK = {
+    "x": [[1.5, -0.5, 2], [0.25, 1, -1]],
+    "norm": {"order": "sandwich", "kind": "scale", "eps": 0.001},
+    "norm3": {"gamma": [1, 2, 3]},
+    "attn": {"w_q": [[1, 0], [0, 1], [1, 1]], "w_k": [[0, 1], [1, 0], [1, 1]], "w_v": [[1, 0, 0], [0, 1, 0], [0, 0, 1]]},
+    "ffn": {"activation": "mish", "w_1": [[1, 0], [0, 1], [1, -1]], "w_2": [[1, 0, 1], [0, 1, 1]]},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy the package with one of each added, each in its one place."""
+    root = tmp_path_factory.mktemp("house")
+    shutil.copytree(PACKAGE, root / "blockcalc", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(HERE.parent / "samples", root / "samples")
+
+    def edit(name: str, old: str, new: str) -> None:
+        path = root / "blockcalc" / name
+        text = path.read_text(encoding="utf-8")
+        assert text.count(old) == 1, (name, old)
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    edit("nn/activations.py", 'ACTIVATIONS: dict[str, Elementwise] = {\n', 'ACTIVATIONS: dict[str, Elementwise] = {\n' + MISH)  # fmt: skip
+    edit("nn/norms.py", "\n\ndef _normalized(", SCALE_NORM + "\n\ndef _normalized(")
+    edit("nn/orders.py", "\nSUBLAYERS = ", SANDWICH + "\n\nSUBLAYERS = ")
+    edit("views/__init__.py", 'FORMATS = {\n', 'FORMATS = {\n    "plain": Format("plain", ".txt", "plain:plain"),\n')  # fmt: skip
+    (root / "blockcalc" / "views" / "plain.py").write_text(PLAIN, encoding="utf-8")
+    texts = "".join(f"    {key!r}: {text!r},\n" for key, text in TEXTS.items())
+    edit("messages/en.py", "TEXTS: dict[str, str] = {\n", "TEXTS: dict[str, str] = {\n" + texts)
+    (root / "block.json").write_text(json.dumps(BLOCK), encoding="utf-8")
+    return root
+
+
+def run(copy: Path, *args: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "blockcalc", *args], cwd=copy, capture_output=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(copy)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("run", "block.json", "--detail", "cells"),
+        ("run", "block.json", "--norm", "pre"),
+        ("run", "samples/tiny.yaml", "--norm", "sandwich"),
+        ("run", "samples/stack.yaml", "--norm", "sandwich"),
+        ("grad", "block.json", "--numeric"),
+        ("grad", "block.json", "--chain", "--detail", "cells"),
+        ("grad", "block.json", "--depths", "1,2"),
+        ("compare", "block.json", "samples/three_features.yaml"),
+        ("compare", "block.json"),
+        ("shapes", "block.json"),
+        ("cost", "block.json"),
+        ("cost", "block.json", "--double", "d_model"),
+        ("cost", "--d-model", "8", "--heads", "2", "--norm", "sandwich", "--norm-kind", "scale"),
+        ("cost", "block.json", "--plain"),
+        ("export", "block.json", "--plain"),
+        ("export", "block.json", "--plain", "--grad"),
+        ("export", "block.json", "--latex", "--grad"),
+        ("export", "block.json", "--json"),
+        ("schema",),
+        ("run", "--help"),
+    ],
+    ids=" ".join,
+)
+def test_what_was_added_goes_through_every_command_and_format(
+    copy: Path, args: tuple[str, ...]
+) -> None:
+    assert run(copy, *args)
+
+
+def test_what_was_added_is_seen(copy: Path) -> None:
+    out = run(copy, "run", "block.json")
+    assert "sandwich: a norm before and after each layer" in out
+    assert (
+        "x → ScaleNorm → attention → ScaleNorm → + x → ScaleNorm → FFN → ScaleNorm → + residual1"
+        in out
+    )
+    assert "Mish(x) = " in out
+    assert "norm4" in out
+    agreed = run(copy, "grad", "block.json", "--numeric")
+    assert "All gradients agree" in agreed
+    assert "sandwich" in run(copy, "grad", "block.json", "--depths", "1")
+    assert "# Attention" in run(copy, "export", "block.json", "-o", "-", "--plain")
