@@ -95,16 +95,15 @@ def fault(raw: bytes) -> Fault:
         ("x: [[1]]\r\ntitle: caf\xe9 cr\xe8me\r\n", 2, 11, "0xE9", "é"),
         ("a: \u2018b\u2019\n", 1, 4, "0x91", "‘"),
         ("a: 5 \u20ac\n", 1, 6, "0x80", "€"),
-        ("a: 1\xa0000\n", 1, 5, "0xA0", None),
+        ("a: 1\xa0000\n", 1, 5, "0xA0", "no-break space U+00A0"),
         ("x: [[\u20131]]", 1, 6, "0x96", "–"),
     ],
 )
-def test_latin_1_is_named(
-    content: str, line: int, column: int, byte: str, sign: str | None
-) -> None:
+def test_latin_1_is_named(content: str, line: int, column: int, byte: str, sign: str) -> None:
     found = fault(content.encode("cp1252"))
-    said = f"this is not UTF-8 text; in Latin-1 (Windows-1252) the byte {byte} would be '{sign}'"
-    assert found.message == (said if sign else "this is not UTF-8 text")
+    shown = f"'{sign}'" if len(sign) == 1 else sign
+    said = f"this is not UTF-8 text; in Latin-1 (Windows-1252) the byte {byte} would be {shown}"
+    assert found.message == said
     lines = content.replace("\r\n", "\n").split("\n")
     assert found.place == Place("a.yaml", line, column, lines[line - 1])
     assert found.hint == "save the file as UTF-8, such as with: iconv -f CP1252 -t UTF-8"

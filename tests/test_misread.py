@@ -297,6 +297,15 @@ def test_where_a_character_is_named(
     assert fault.hint == hint or (hint is not None and str(fault.hint).startswith(hint))
 
 
+def test_a_text_that_is_no_mapping(tmp_path: Path) -> None:
+    fault = fault_of("yaml", "# 中\nx：［［1，0］］\nnorm：post\n", tmp_path)
+    assert fault.message.startswith("a file is a mapping of keys such as x and attn; this is")
+    assert place_of(fault) == (2, 2)
+    assert fault.hint == "full-width colon U+FF1A: write ':' instead"
+    assert place_of(fault_of("yaml", "hello\n", tmp_path)) == (None, None)
+    assert place_of(fault_of("json", '"a， b"', tmp_path)) == (1, 3)
+
+
 def test_an_alias_is_blamed_where_it_stands(tmp_path: Path) -> None:
     fault = fault_of("yaml", "notes: &n −1\nnorm1: {eps: *n}\n" + OUT, tmp_path)
     assert place_of(fault) == (2, 14)

@@ -77,8 +77,12 @@ def _undecoded(raw: bytes, at: int, encoding: str, name: str) -> InputError:
     shown = "".join(_latin(c) for c in rest)
     text = before[len(before) - column :] + shown
     message = say("encoding.not", encoding="UTF-8")
-    if shown[0].isprintable():
-        message = say("encoding.latin", byte=f"0x{raw[at]:02X}", sign=shown[0])
+    if shown[0] >= "\xa0":  # below are controls
+        from blockcalc.files.misread import lookalike  # only where something went wrong
+
+        blank = None if shown[0].isprintable() else lookalike(shown[0])
+        sign = blank.named() if blank else f"'{shown[0]}'"
+        message = say("encoding.latin", byte=f"0x{raw[at]:02X}", sign=sign)
     return InputError(Fault(message, Place(name, line, column + 1, text), say("encoding.save")))
 
 

@@ -134,6 +134,7 @@ def lookalike(text: str, json: bool = False) -> Lookalike | None:
 
 MOST_TRIED = 12
 LONGEST_TRIED = 2**17  # a longer text is not read again and again
+MOST_READ = 2**20  # characters that are read again in all
 
 Breaks = Callable[[str], int | None]
 
@@ -169,7 +170,7 @@ def culprit(text: str, span: tuple[int, int], breaks: Breaks, json: bool) -> Loo
     near = near if len(near) <= 2 * MOST_TRIED else near[:MOST_TRIED] + near[-MOST_TRIED:]
     singles = [[one] for one in sorted(near, key=lambda one: abs(one.at - broken))]
     runs = [near[i:] for i in range(len(near) - 2, -1, -1)]
-    for tried in singles + runs:
+    for tried in (singles + runs)[: MOST_READ // (len(text) + 1)]:
         changed, grown = _replaced(text, tried)
         at = breaks(changed)
         if at is None or _further(changed, at, broken + grown):

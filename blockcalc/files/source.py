@@ -162,6 +162,8 @@ class Source:
         Where it cannot be told, the place of the whole.
         """
         place = self.place(path, key)
+        if not path and () in self._marks:
+            place = self.at(*self._marks[()])  # the whole text is one value
         if place.line is None:
             return place
         at = _walk(self.text, self._start(place), text[: index + 1])

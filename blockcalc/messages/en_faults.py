@@ -37,7 +37,7 @@ TEXTS: dict[str, str] = {
     "escape.P": "a paragraph separator",
     # encodings
     "encoding.not": "this is not {encoding} text",
-    "encoding.latin": "this is not UTF-8 text; in Latin-1 (Windows-1252) the byte {byte} would be '{sign}'",
+    "encoding.latin": "this is not UTF-8 text; in Latin-1 (Windows-1252) the byte {byte} would be {sign}",
     "encoding.save": "save the file as UTF-8, such as with: iconv -f CP1252 -t UTF-8",
     "encoding.binary": "this is not text",
     # YAML
@@ -51,7 +51,7 @@ TEXTS: dict[str, str] = {
     "yaml.start.hint": "put the text in quotes",
     "yaml.colon": "this colon makes a key where none can be",
     "yaml.colon.hint": "put a text with a colon in quotes; after the colon of a key there is a space",
-    "yaml.colon.line": "the line before may lack its colon; keys that belong together begin in the same column",
+    "yaml.colon.line": "a colon may be missing on the line before; keys that belong together begin in the same column",
     "yaml.inner_colon": "this colon has no space after it",
     "yaml.inner_colon.hint": "put a text with a colon in quotes; after the colon of a key there is a space",
     "yaml.dash": "this dash makes a list where none can begin",
