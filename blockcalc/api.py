@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from blockcalc.docs.samples import files
 from blockcalc.errors import Fault, UsageError
 from blockcalc.files.decode import read_text
-from blockcalc.files.samples import files
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean
 from blockcalc.nn.run import run as run_spec

@@ -12,9 +12,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 import blockcalc
+from blockcalc.docs.samples import files
 from blockcalc.explain.depth import Depth
 from blockcalc.explain.steps import explain
-from blockcalc.files.samples import files
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.spec import Spec
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from blockcalc.files.samples import default
+from blockcalc.docs.samples import default
 from tests.helpers import cli
 
 PICTURE = Path(__file__).parents[1] / "blockcalc" / "docs" / "first.svg"

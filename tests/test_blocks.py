@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import blockcalc
+from blockcalc.docs.samples import folder
 from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.explain.summary import composed_formulas
-from blockcalc.files.samples import folder
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.movement import Columns, Join, Movement, Repeat, Split
 from blockcalc.ops.op import Ref

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.files.samples import folder
+from blockcalc.docs.samples import folder
 from tests.helpers import SAMPLES, cli, text
 
 TINY = str(folder() / "tiny.yaml")

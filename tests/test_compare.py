@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import blockcalc
+from blockcalc.docs.samples import files, folder
 from blockcalc.explain.comparison import compare
 from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import Head, Overview, PairPiece, Remark
-from blockcalc.files.samples import files, folder
 from blockcalc.nn.block import build
 from blockcalc.nn.spec import Spec
 from blockcalc.program.align import align, common

@@ -16,7 +16,7 @@ import blockcalc
 from blockcalc.cli.app import app, main
 from blockcalc.costs.plan import AXES, BITS
 from blockcalc.costs.presets import PRESETS
-from blockcalc.files.samples import default, files
+from blockcalc.docs.samples import default, files
 from blockcalc.gradients.run import work_gradients
 from blockcalc.nn.block import build
 from blockcalc.shell.offers import LARGEST, Line, offers

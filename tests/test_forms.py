@@ -13,6 +13,7 @@ import pytest
 
 import blockcalc
 from blockcalc.errors import InputError, Place
+from blockcalc.files import sheets
 from blockcalc.files import tensors as weights
 from blockcalc.files.decode import read_text
 from blockcalc.files.source import Source
@@ -182,7 +183,7 @@ def test_the_count_of_numbers_is_kept(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_size_of_a_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "MAX_CSV", 4)
+    monkeypatch.setattr(sheets, "MAX_SHEET", 4)
     path = tmp_path / "a.csv"
     path.write_text("1,2\n")
     assert weights.tensors(path)[0].shape == (1, 2)

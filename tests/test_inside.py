@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import blockcalc
+from blockcalc.docs.samples import folder
 from blockcalc.errors import UsageError
 from blockcalc.explain.depth import Depth, chosen_steps
 from blockcalc.explain.document import Closing, Grid, Head, Heading, Remark, Result, StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.explain.summary import composed_formulas, flow
-from blockcalc.files.samples import folder
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.layers import residual
 from blockcalc.nn.spec import Spec

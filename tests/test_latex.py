@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import blockcalc
+from blockcalc.docs.samples import folder
 from blockcalc.explain.data import run_document
-from blockcalc.files.samples import folder
 from blockcalc.views import FORMATS
 from blockcalc.views.latex_text import escape
 from tests.helpers import SAMPLES, cli, text

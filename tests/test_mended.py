@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import blockcalc
-from blockcalc.files.samples import folder
+from blockcalc.docs.samples import folder
 from blockcalc.notation.alphabets import Text
 from tests.helpers import cli, every_line, text
 from tests.read_back import check, from_text

@@ -330,11 +330,6 @@ def test_hints_for_what_people_type(body: str, said: str, tmp_path: Path) -> Non
     assert said in refused(lambda: blockcalc.load(written(tmp_path, body)))
 
 
-def test_a_csv_with_a_header_is_told_so(tmp_path: Path) -> None:
-    (tmp_path / "v.csv").write_text("a,b\n1,2\n")
-    assert "no header" in refused(lambda: tensors(tmp_path / "v.csv"))
-
-
 def test_what_is_set_may_change_the_shape_of_answers() -> None:
     spec = load(str(HERE.parent / "samples" / "tiny.yaml"), [("x", "[[1, 2], [3, 4]]")])
     assert set(spec.expect) < set(load(str(HERE.parent / "samples" / "tiny.yaml")).expect)

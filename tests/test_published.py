@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.files.samples import folder
+from blockcalc.docs.samples import folder
 from blockcalc.program.rounding import Rounding
 from blockcalc.program.trace import Trace
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import blockcalc
-from blockcalc.files.samples import folder
+from blockcalc.docs.samples import folder
 from tests.helpers import HERE, cli
 from tests.picture import PICTURE, drawn
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from blockcalc.cli.app import main
+from blockcalc.docs.samples import folder
 from blockcalc.errors import Fault, InputError, Place
-from blockcalc.files.samples import folder
 from blockcalc.notation.signs import clean
 from blockcalc.views.errors import report
 from tests.helpers import cli

@@ -29,8 +29,8 @@ HOUSE: dict[str, set[str]] = {
     "gradients": {"explain", "nn", "notation", "ops", "program"},
     "costs": {"explain", "nn", "notation", "ops", "program"},
     "views": {"explain", "nn", "notation", "ops", "program"},
-    "shell": {"costs", "gradients", "files", "nn", "program", "reading", "views"},
-    "cli": {"shell", "checkpoints", "costs", "explain", "files", "gradients", "nn", "notation", "program", "reading", "views"},
+    "shell": {"docs", "costs", "gradients", "files", "nn", "program", "reading", "views"},
+    "cli": {"docs", "shell", "checkpoints", "costs", "explain", "files", "gradients", "nn", "notation", "program", "reading", "views"},
     "docs": set(),
 }  # fmt: skip
 MOST_ROOMS = 10

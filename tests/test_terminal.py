@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from blockcalc.files.samples import folder
+from blockcalc.docs.samples import folder
 from tests.helpers import cli, text
 
 TINY = str(folder() / "tiny.yaml")

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from blockcalc.cli.app import app, main
-from blockcalc.files.samples import folder
+from blockcalc.docs.samples import folder
 from blockcalc.shell.usage import MOST, takes_value
 from tests.helpers import cli, text
 

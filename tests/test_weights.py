@@ -105,7 +105,10 @@ def test_every_form(folder: Path, form: str, want: Any) -> None:
         ("{file: w.npz, key: holes}", "holes[0][1] is inf; a finite number is wanted"),
         ("{file: none.npz, key: w}", "none.npz: no such file"),
         ("{file: ., key: w}", "this is a folder"),
-        ("{file: a.yaml}", "'.yaml' files are not read; .npz, .npy, .csv, .safetensors are"),
+        (
+            "{file: a.yaml}",
+            "'.yaml' files are not read; .npz, .npy, .safetensors, .csv, .tsv, .txt, .dat are",
+        ),
         ("{file: w.npy, key: w}", "holds one matrix, so there is no key"),
         ("{file: 3}", "the name of a file is wanted"),
         ("{file: ''}", "the name of a file is wanted"),
@@ -246,8 +249,8 @@ def test_the_command_lists_tensors(folder: Path) -> None:
         "4×6",
         "float64",
     ]
-    (folder / "a.txt").write_text("1 2")
-    done = cli("weights", str(folder / "a.txt"))
+    (folder / "a.md").write_text("1 2")
+    done = cli("weights", str(folder / "a.md"))
     assert done.returncode == 2
     assert "files are not read" in done.stderr.decode()
 

@@ -175,7 +175,7 @@ def _plan(
 ) -> Plan:
     """Find what is to be counted: a file, a published model, or a block of given sizes."""
     from blockcalc.costs.plan import Sizes, of_file, with_axes
-    from blockcalc.files import samples as embedded
+    from blockcalc.docs import samples as embedded
     from blockcalc.messages.words import did_you_mean
     from blockcalc.nn.norms import NORMS
 

@@ -41,7 +41,7 @@ def samples(
     debug: DebugOpt = False,
 ) -> None:
     """List the samples, or copy them out."""
-    from blockcalc.files import samples as kept
+    from blockcalc.docs import samples as kept
 
     if copy is None:
         from blockcalc.reading.load import read_file
@@ -101,16 +101,18 @@ def weights(
     debug: DebugOpt = False,
 ) -> None:
     """List the tensors of a weight file."""
-    from blockcalc.files.tensors import tensors
+    from blockcalc.files.tensors import listed_tensors
     from blockcalc.messages.words import dims
     from blockcalc.notation.signs import clean
 
-    found = [(clean(t.name or "(the matrix)"), dims(t.shape), t.dtype) for t in tensors(Path(path))]
+    found = [
+        (clean(t.name or "(the matrix)"), dims(t.shape), t.dtype, "; ".join(t.remarks))
+        for t in listed_tensors(Path(path))
+    ]
     widths = [max((len(row[i]) for row in found), default=0) for i in range(2)]
-    for name, shape, dtype in found:
-        typer.echo(
-            encodable(f"{name:{widths[0]}}  {shape:>{widths[1]}}  {dtype}", sys.stdout.encoding)
-        )
+    for name, shape, dtype, told in found:
+        line = f"{name:{widths[0]}}  {shape:>{widths[1]}}  {dtype}  {told}".rstrip()
+        typer.echo(encodable(line, sys.stdout.encoding))
 
 
 def schema(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) -> None:

@@ -26,7 +26,7 @@ def read_spec(
 ) -> Spec:
     """Read a file with what the command line sets over it."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from blockcalc.files import samples as embedded
+    from blockcalc.docs import samples as embedded
     from blockcalc.reading.load import load
     from blockcalc.reading.overrides import parse_eps, parse_round, parse_sets
 

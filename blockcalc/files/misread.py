@@ -240,3 +240,21 @@ def kept(typed: str, json: bool) -> str:
     if json:
         return say("escape.double", text='"' + inside.replace("\\", "\\\\") + '"')
     return say("escape.single", text="'" + inside.replace("'", "''") + "'")
+
+
+_DECIMAL_COMMA = re.compile(r"[-+]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+),[0-9]+(?:[eE][-+]?[0-9]+)?")
+_QUOTED = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+LONGEST = 300  # digits of a number; more are beyond float64
+
+
+def number_hint(text: str) -> str | None:
+    """Say what to write instead of a text that stands for a number, here or in a table."""
+    stripped = text.strip()
+    if _DECIMAL_COMMA.fullmatch(stripped):
+        return say("hint.decimal_comma")
+    if sign := lookalike(text):
+        return sign.hint()
+    if _QUOTED.fullmatch(stripped):
+        long = len(stripped) > LONGEST or re.search("[eE]", stripped)
+        return say("hint.too_large" if long else "hint.quoted")
+    return None

@@ -1,63 +1,71 @@
-"""Tensors in npz, npy, csv and safetensors files: listed by their headers, read when asked for.
+"""Tensors in npz, npy, safetensors and text files: listed by their headers, read when asked for.
 
-Nothing is unpickled. A size is known before anything is loaded.
+Nothing is unpickled, and nothing is allocated because a header says so: the numbers must be there.
 """
 
 from __future__ import annotations
 
-import io
 import math
-import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.errors import Fault, InputError, Place
-from blockcalc.files.decode import decode
-from blockcalc.files.yaml_text import plain_scalar
+from blockcalc.files.headers import Broken, Npy, read_npy, read_safetensors
+from blockcalc.files.sheets import SHEETS, Names, Sheet
+from blockcalc.files.source import short
 from blockcalc.limits import MOST_NUMBERS as MOST_NUMBERS
 from blockcalc.messages import say
 
-ENDINGS = (".npz", ".npy", ".csv", ".safetensors")
 CHUNK = 2**20
-MAX_HEADER = 2**16
-MAX_CSV = 4 * 2**20
-SINGLE = (".npy", ".csv")
 STORED = (0, 8)  # as it is, and deflated: what is read of these is bounded by what is asked for
+DEFLATE = 1032  # what one byte can become at most
 
 Window = tuple[slice, ...]
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of a file, without its numbers; ``dtype`` as NumPy or safetensors names it."""
+    """A tensor of a file, without its numbers; ``dtype`` as NumPy or safetensors names it.
+
+    ``numbers`` are those of a text file, which have to be read for the shape; ``remarks`` is what is
+    to be said of it.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: str
+    numbers: NDArray[np.float64] | None = field(default=None, compare=False, repr=False)
+    remarks: Sequence[str] = ()
 
     @property
     def readable(self) -> bool:
         """Tell whether its numbers become float64: floats and whole numbers do."""
-        return self.dtype in _SAFE or self.dtype.startswith(("float", "int", "uint"))
+        return self.dtype in _READABLE
 
 
-_SAFE = ("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "U16", "U32", "U64")
+_READABLE = {
+    "F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "U16", "U32", "U64",
+    "float64", "float32", "float16", "int64", "int32", "int16", "int8",
+    "uint64", "uint32", "uint16", "uint8",
+}  # fmt: skip
 
 
-def tensors(path: Path) -> list[Tensor]:
-    """List the tensors of a file, reading its headers only.
+def tensors(path: Path, names: Names | None = None) -> list[Tensor]:
+    """List the tensors of a file, reading its headers only; a text file is read whole.
 
     Parameters
     ----------
     path : Path
-        A file whose name ends in .npz, .npy, .csv or .safetensors.
+        A file whose name has one of the endings ``ENDINGS``.
+    names : Names, optional
+        Whether a text file has a header row and an index column.
 
     Raises
     ------
@@ -65,7 +73,29 @@ def tensors(path: Path) -> list[Tensor]:
         The file is not there, or is not what its name says.
     """
     with _refusing(path):
-        return list(_LISTS[_ending(path)](path))
+        ending = _ending(path)
+        if ending in SHEETS:
+            return [_sheet(Sheet(path), names or Names())]
+        return list(_FORMATS[ending][0](path))
+
+
+def listed_tensors(path: Path) -> list[Tensor]:
+    """List the tensors of a file; of a text file, with the names that it seems to have set apart."""
+    if path.suffix.lower() not in SHEETS:
+        return tensors(path)
+    with _refusing(path):
+        _ending(path)
+        sheet = Sheet(path)
+        needed, _ = sheet.looks(Names())
+        names = Names(needed.header or None, needed.index or None)
+        found = _sheet(sheet, names)
+        said = [say("sheet.with", names=names)] if str(names) else []
+        return [Tensor(found.name, found.shape, found.dtype, None, [*said, *found.remarks])]
+
+
+def _sheet(sheet: Sheet, names: Names) -> Tensor:
+    numbers = sheet.numbers(names)
+    return Tensor("", numbers.shape, "float64", numbers, sheet.remarks(names))
 
 
 def read(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[np.float64]:
@@ -74,7 +104,13 @@ def read(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[np.float64]
     bfloat16 and float16 are widened exactly. What is not finite is refused with its place.
     """
     with _refusing(path):
-        array = _READS[_ending(path)](path, tensor, window).astype(np.float64)
+        if not tensor.readable:
+            text = say("weights.dtype", name=tensor.name or path.name, dtype=tensor.dtype)
+            raise InputError(Fault(text, Place(str(path))))
+        if tensor.numbers is not None:
+            array = tensor.numbers[window]
+        else:
+            array = _FORMATS[_ending(path)][1](path, tensor, window).astype(np.float64)
     bad = ~np.isfinite(array)
     if bad.any():
         at = "".join(f"[{i}]" for i in np.argwhere(bad)[0])
@@ -105,7 +141,7 @@ def _refusing(path: Path) -> Iterator[None]:
         if path.exists() and not path.is_file() and not path.is_dir():
             raise InputError(Fault(say("weights.special"), place))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NumPy's, of headers that Python 2 wrote
+            warnings.simplefilter("ignore")  # NumPy's, of types with an old name
             yield
     except InputError:
         raise
@@ -119,7 +155,7 @@ def _refusing(path: Path) -> Iterator[None]:
     except MemoryError:
         raise InputError(Fault(say("weights.memory"), place)) from None
     except Exception as error:  # whatever a broken file makes of the library that reads it
-        problem = " ".join(str(error).split())[:200] or type(error).__name__
+        problem = str(error) if isinstance(error, Broken) else say("weights.damaged")
         text = say("weights.broken", kind=path.suffix[1:], problem=problem)
         raise InputError(Fault(text, place)) from None
 
@@ -127,180 +163,141 @@ def _refusing(path: Path) -> Iterator[None]:
 # npz and npy -----------------------------------------------------------------------------
 
 
-def _header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = np.lib.format.read_magic(stream)
-    raw = stream.read(2 if version == (1, 0) else 4)
-    length = int.from_bytes(raw, "little")
-    if length > MAX_HEADER:
-        raise ValueError(f"its header has {length} bytes")
-    header = io.BytesIO(raw + stream.read(length))
-    read_header = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
-    shape, fortran, dtype = read_header(header)
-    if any(n < 0 for n in shape):
-        raise ValueError(f"its shape is {shape}")
-    return shape, fortran, dtype
+@contextmanager
+def _archive(path: Path) -> Iterator[Any]:
+    """Open an archive; what the reader of archives makes of a broken one is no fault of the system's."""
+    import zipfile  # most runs open none
+
+    with path.open("rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                yield archive
+        except OSError:
+            raise Broken(say("weights.damaged")) from None
 
 
 def _npz(path: Path) -> Iterator[Tensor]:
-    import zipfile  # most runs open none
-
-    with zipfile.ZipFile(path) as archive:
-        odd = [i.filename for i in archive.infolist() if i.compress_type not in STORED]
-        if odd:
-            raise ValueError(f"{odd[0]} is compressed in a way that NumPy does not write")
-        names = archive.namelist()
-        if len(set(names)) < len(names):
-            raise ValueError("two of its entries have one name")
-        for info in archive.infolist():
+    with _archive(path) as archive:
+        entries = archive.infolist()
+        for info in entries:
+            if info.compress_type not in STORED:
+                raise Broken(say("archive.packed", name=short(info.filename)))
+            if info.flag_bits & 1:
+                raise Broken(say("archive.locked", name=short(info.filename)))
+            _size(info, path)
+        if len(set(archive.namelist())) < len(entries):
+            raise Broken(say("archive.twice"))
+        for info in entries:
             if info.filename.endswith(".npy"):
                 with archive.open(info) as stream:
-                    shape, _, dtype = _header(stream)
-                yield Tensor(info.filename.removesuffix(".npy"), shape, dtype.name)
+                    header = read_npy(stream)
+                yield Tensor(info.filename.removesuffix(".npy"), header.shape, header.name)
+
+
+def _size(info: Any, path: Path) -> int:
+    """Give how many bytes an entry of an archive has, if there is room for them."""
+    packed: int = info.compress_size
+    most = packed * (DEFLATE if info.compress_type else 1)
+    if packed > path.stat().st_size or info.file_size > most:
+        raise Broken(say("weights.damaged"))
+    return int(info.file_size)
 
 
 def _read_npz(path: Path, tensor: Tensor, window: Window) -> NDArray[Any]:
-    import zipfile
+    with _archive(path) as archive:
+        info = archive.getinfo(f"{tensor.name}.npy")
+        room = _size(info, path)
+        with archive.open(info) as stream:
+            header = read_npy(stream)
+            first, last = 0, None
+            if len(header.shape) == 2 and not header.fortran and window:
+                first, last, _ = window[0].indices(header.shape[0])
+            array = _entries(stream, header, tensor, room, first, last)
+    return array[window] if last is None else array[:, window[1]]
 
-    with zipfile.ZipFile(path) as archive:
-        with archive.open(f"{tensor.name}.npy") as stream:
-            shape, fortran, dtype = _header(stream)
-            if len(shape) == 2 and not fortran and window:
-                rows = _some_rows(stream, shape, dtype, window[0])
-                return rows[:, window[1]]
-        with archive.open(f"{tensor.name}.npy") as stream:
-            array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
-    return array[window]
 
-
-def _some_rows(
-    stream: Any, shape: tuple[int, ...], dtype: np.dtype[Any], rows: slice
+def _entries(
+    stream: IO[bytes], header: Npy, tensor: Tensor, room: int, first: int, last: int | None
 ) -> NDArray[Any]:
-    """Read some rows of a matrix from a stream; those before them are passed by."""
-    width = shape[1] * dtype.itemsize
-    start, stop, _ = rows.indices(shape[0])
-    left = start * width
+    """Read an array from a stream, or some of its rows; those before them are passed by."""
+    dtype = _expected(header, tensor)
+    height, *others = header.shape or (1,)
+    width = math.prod(others) * dtype.itemsize
+    stop = height if last is None else last
+    if header.start + stop * width > room:
+        raise Broken(say("header.short", name=tensor.name))
+    left = first * width
     while left > 0 and (passed := len(stream.read(min(left, CHUNK)))):
         left -= passed
-    raw = stream.read((stop - start) * width)
-    return np.frombuffer(raw, dtype).reshape(stop - start, shape[1])
+    raw = stream.read((stop - first) * width)
+    if len(raw) < (stop - first) * width:
+        raise Broken(say("header.short", name=tensor.name))
+    shape = header.shape if last is None else (stop - first, *others)
+    return np.frombuffer(raw, dtype).reshape(shape, order="F" if header.fortran else "C")
+
+
+def _expected(header: Npy, tensor: Tensor) -> np.dtype[Any]:
+    """Give the type of an array whose header was read before, if it is still the same."""
+    if header.dtype is None or (header.shape, header.name) != (tensor.shape, tensor.dtype):
+        raise Broken(say("weights.changed"))
+    return header.dtype
 
 
 def _npy(path: Path) -> Iterator[Tensor]:
     with path.open("rb") as stream:
-        shape, _, dtype = _header(stream)
-    yield Tensor("", shape, dtype.name)
+        header = read_npy(stream)
+    yield Tensor("", header.shape, header.name)
 
 
 def _read_npy(path: Path, tensor: Tensor, window: Window) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return np.array(array[window])
-
-
-# csv ------------------------------------------------------------------------------------
-
-
-def _csv(path: Path) -> Iterator[Tensor]:
-    rows = _csv_rows(path)
-    yield Tensor("", (len(rows), len(rows[0])), "float64")
-
-
-def _read_csv(path: Path, tensor: Tensor, window: Window) -> NDArray[Any]:
-    return np.array(_csv_rows(path))[window]
-
-
-def _csv_rows(path: Path) -> list[list[float]]:
-    """Read rows of numbers apart by tabs, semicolons or commas: the first of them that is there."""
     with path.open("rb") as stream:
-        raw = stream.read(MAX_CSV + 1)
-    if len(raw) > MAX_CSV:
-        text = say("file.too_large", limit=MAX_CSV)
-        raise InputError(Fault(text, Place(str(path)), say("file.too_large.hint")))
-    lines = decode(raw, str(path)).split("\n")
-    apart = next((sign for sign in "\t;," if any(sign in line for line in lines)), ",")
-    rows: list[list[float]] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        row = [_cell(path, number, line, found) for found in _cells(line, apart)]
-        if rows and len(row) != len(rows[0]):
-            place = Place(str(path), number, 1, line)
-            text = say("weights.ragged", has=_count(row), first=_count(rows[0]))
-            raise InputError(Fault(text, place))
-        rows.append(row)
-    if not rows:
-        raise InputError(Fault(say("file.empty"), Place(str(path))))
-    return rows
-
-
-def _count(row: list[float]) -> str:
-    return say("numbers.one") if len(row) == 1 else say("numbers.many", n=len(row))
-
-
-def _cells(line: str, apart: str) -> Iterator[re.Match[str]]:
-    """Split a line at its signs; what stands in quotes is one cell, with the signs in it."""
-    pattern = re.compile(rf' *("[^"]*"|[^{apart}]*)[^{apart}]*({apart}|$)')
-    at = 0
-    while True:
-        found = pattern.match(line, at)
-        assert found is not None
-        yield found
-        if not found[2]:
-            return
-        at = found.end()
-
-
-def _cell(path: Path, number: int, line: str, found: re.Match[str]) -> float:
-    cell = found[0].removesuffix(found[2])
-    word = cell.strip(" \t")
-    value = plain_scalar(word[1:-1] if len(word) > 1 and word[0] == word[-1] == '"' else word)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        from blockcalc.files.misread import lookalike  # only where something went wrong
-
-        sign = lookalike(word)
-        column = found.start() + len(cell) - len(cell.lstrip(" \t")) + (sign.at if sign else 0)
-        place = Place(str(path), number, column + 1, line)
-        hint = say("hint.decimal_comma") if "," in word else say("weights.csv")
-        hint = sign.hint() if sign else hint
-        raise InputError(Fault(say("number.text", text=word[:40]), place, hint))
-    return float(value)
+        header = read_npy(stream)
+    dtype = _expected(header, tensor)
+    if header.start + numbers_in(header.shape) * dtype.itemsize > path.stat().st_size:
+        raise Broken(say("header.short", name=path.name))
+    order: Literal["F", "C"] = "F" if header.fortran else "C"
+    return np.array(np.memmap(path, dtype, "r", header.start, header.shape, order)[window])
 
 
 # safetensors ----------------------------------------------------------------------------
 
 
-def _open_safetensors(path: Path) -> Any:
+def _safe_open(path: Path) -> Any:
+    """Find the reader of the format, which comes with an extra."""
     try:
         from safetensors import safe_open
     except ImportError:
         fault = Fault(say("weights.extra"), Place(str(path)), say("weights.extra.hint"))
         raise InputError(fault) from None
-    path.open("rb").close()  # its own errors name no cause
-    return safe_open(str(path), framework="numpy")
+    return safe_open
 
 
 def _safetensors(path: Path) -> Iterator[Tensor]:
-    with _open_safetensors(path) as file:
-        for name in sorted(file.keys()):
-            lazy = file.get_slice(name)
-            yield Tensor(name, tuple(lazy.get_shape()), lazy.get_dtype())
+    safe_open = _safe_open(path)
+    with path.open("rb") as stream:
+        header = read_safetensors(stream, path.stat().st_size)
+    with safe_open(str(path), framework="numpy"):  # it refuses what overlaps, and holes
+        yield from (Tensor(name, *header[name]) for name in sorted(header))
 
 
 def _read_safetensors(path: Path, tensor: Tensor, window: Window) -> NDArray[Any]:
     if tensor.dtype == "BF16":
         import ml_dtypes  # noqa: F401 - its import teaches NumPy the type
-    with _open_safetensors(path) as file:
+    with _safe_open(path)(str(path), framework="numpy") as file:
         lazy = file.get_slice(tensor.name)
         array: NDArray[Any] = lazy[window] if window else file.get_tensor(tensor.name)
     return array
 
 
-_LISTS = {".npz": _npz, ".npy": _npy, ".csv": _csv, ".safetensors": _safetensors}
-_READS = {".npz": _read_npz, ".npy": _read_npy, ".csv": _read_csv,
-          ".safetensors": _read_safetensors}  # fmt: skip
+Lister = Callable[[Path], Iterator[Tensor]]
+Reader = Callable[[Path, Tensor, Window], NDArray[Any]]
+_FORMATS: dict[str, tuple[Lister, Reader]] = {
+    ".npz": (_npz, _read_npz),
+    ".npy": (_npy, _read_npy),
+    ".safetensors": (_safetensors, _read_safetensors),
+}
+ENDINGS = (*_FORMATS, *SHEETS)
+SINGLE = (".npy", *SHEETS)  # a file of these holds one matrix
 
 
 def numbers_in(shape: tuple[int, ...]) -> int:

@@ -64,3 +64,8 @@ def _near(word: str, names: list[str]) -> list[str]:
 def dims(shape: Sequence[int]) -> str:
     """Write a shape: 3×2."""
     return "×".join(map(str, shape)) or say("numbers.single")
+
+
+def count(n: int) -> str:
+    """Say how many numbers."""
+    return say("numbers.one") if n == 1 else say("numbers.many", n=n)

@@ -13,18 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.errors import Fault, InputError
+from blockcalc.files.misread import number_hint
 from blockcalc.files.source import Path, Source, parted, short
 from blockcalc.messages import say
-from blockcalc.messages.words import did_you_mean, dims
+from blockcalc.messages.words import count, did_you_mean, dims
 
 MAX_FAULTS = 20
 LONGEST = 300  # digits of a number; more are beyond float64
 EXACT = 2.0**53  # float64 holds every whole number up to here
 _FRACTION = re.compile(r"([-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?)/([0-9]{1,300}(?:\.[0-9]{1,300})?)")
-_QUOTED = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _SPACES = re.compile(r"[0-9]\s+[-0-9]")
 _COMMA = re.compile(r"[0-9],[0-9]")
-_DECIMAL_COMMA = re.compile(r"[-+]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+),[0-9]+(?:[eE][-+]?[0-9]+)?")
 _AFTER_COMMA = re.compile(r"[0-9],[0-9]$")
 _ROW = re.compile(r"\[([^\[\]]*+)\]")
 
@@ -145,7 +144,11 @@ class Checker:
                     return float(Fraction(found[1]) / Fraction(found[2]))
                 except OverflowError:
                     pass
-            self.fault(path, say("number.text", text=short(value)), _number_hint(value))
+            self.fault(
+                path,
+                say("number.text", text=short(value)),
+                number_hint(value) or _spaces_hint(value),
+            )
             return None
         self.fault(path, say("number.other", what=kind_of(value)))
         return None
@@ -308,11 +311,6 @@ def depth_of(value: Any) -> int:
     return depth
 
 
-def count(n: int) -> str:
-    """Say how many numbers."""
-    return say("numbers.one") if n == 1 else say("numbers.many", n=n)
-
-
 def quoted(value: Any) -> str:
     """Name what stands where a word is wanted."""
     return f"'{short(value)}'" if isinstance(value, str) else kind_of(value)
@@ -331,18 +329,6 @@ def _matrix_hint(text: str) -> str:
     return say("want.matrix.spaces")
 
 
-def _number_hint(text: str) -> str | None:
-    """Say what to write instead of a text that stands for a number."""
-    from blockcalc.files.misread import lookalike  # only where something went wrong
-
-    stripped = text.strip()
-    if _DECIMAL_COMMA.fullmatch(stripped):
-        return say("hint.decimal_comma")
-    if sign := lookalike(text):
-        return sign.hint()
-    if _QUOTED.fullmatch(stripped):
-        long = len(stripped) > LONGEST or re.search("[eE]", stripped)
-        return say("hint.too_large" if long else "hint.quoted")
-    if re.search(r"[0-9]\s+[-0-9]|;", stripped):
-        return say("want.matrix.spaces")
-    return None
+def _spaces_hint(text: str) -> str | None:
+    """Say how a row is written, to who has written it otherwise."""
+    return say("want.matrix.spaces") if re.search(r"[0-9]\s+[-0-9]|;", text.strip()) else None

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.errors import InputError
+from blockcalc.files.sheets import SHEETS, Names
 from blockcalc.files.source import Path
-from blockcalc.files.tensors import SINGLE, Tensor, numbers_in, read, tensors
+from blockcalc.files.tensors import ENDINGS, SINGLE, Tensor, numbers_in, read, tensors
 from blockcalc.limits import MOST_NUMBERS
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean, dims, listed
@@ -51,12 +52,14 @@ def matrix(
 
 FORMS: dict[str, tuple[str, ...]] = {
     "value": ("transpose",),
-    "file": ("key", "transpose", "rows", "cols"),
+    "file": ("key", "transpose", "rows", "cols", "header", "index"),
     "random": ("seed", "std"),
     "eye": (),
     "zeros": (),
     "ones": (),
 }
+MOST_SIZE = 10**6 - 1
+MOST_COUNTED = 2**59
 _WINDOW = re.compile(r"([0-9]{0,9}):([0-9]{0,9})")
 
 Ranks = tuple[int, ...]
@@ -141,7 +144,7 @@ def _by_rule(
 def _shape(c: Checker, form: str, value: Any, at: Path, ranks: Ranks) -> tuple[int, ...] | None:
     """Read a shape; ``eye`` takes one number."""
     sizes = [value, value] if form == "eye" else value
-    whole = isinstance(sizes, list) and all(type(n) is int and 0 < n < 10**6 for n in sizes)
+    whole = isinstance(sizes, list) and all(type(n) is int and 0 < n <= MOST_SIZE for n in sizes)
     if not whole or not sizes or len(sizes) not in ranks:
         wanted = say("matrix.eye") if form == "eye" else say("matrix.shape", n=_ranks(ranks))
         got = (
@@ -159,18 +162,17 @@ def _ranks(ranks: Ranks) -> str:
 
 
 def _room(c: Checker, shape: tuple[int, ...], at: Path) -> bool:
-    """Count the numbers of a file's matrices against what may be."""
-    if c.shapes_only:
-        return True
-    c.numbers += numbers_in(shape)
-    if c.numbers > MOST_NUMBERS:
-        c.numbers -= numbers_in(shape)
-        c.fault(
-            at,
-            say("weights.too_many", shape=dims(shape), most=MOST_NUMBERS),
-            say("weights.window") if at[-1] == "file" else None,
-        )
+    """Count the numbers of matrices from files and rules against what may be.
+
+    Where only shapes are asked for nothing is held, and the count is bounded by what NumPy can index.
+    """
+    most = MOST_COUNTED if c.shapes_only else MOST_NUMBERS
+    held = 0 if c.shapes_only else c.numbers
+    if held + numbers_in(shape) > most:
+        text = say("weights.too_many", shape=dims(shape), most=most)
+        c.fault(at, text, say("weights.window") if at[-1] == "file" else None)
         return False
+    c.numbers = held + numbers_in(shape)
     return True
 
 
@@ -190,7 +192,7 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
         if tensor is None or window is None:
             return None
         shape = tuple(len(range(*s.indices(n))) for s, n in zip(window, tensor.shape, strict=True))
-        line = ranks == (1,) and file.suffix.lower() == ".csv" and 1 in shape
+        line = ranks == (1,) and file.suffix.lower() in SHEETS and 1 in shape
         if len(shape) not in ranks and not line:
             text = say("weights.rank", name=tensor.name or name, shape=dims(shape), n=_ranks(ranks))
             c.fault((*path, "file"), text)
@@ -203,6 +205,10 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
             whole = (shape[0], tensor.shape[1]) if len(shape) == 2 else tensor.shape
         if not _room(c, whole, (*path, "file")):
             return None
+        if max(shape) > MOST_SIZE:
+            text = say("weights.size", name=tensor.name or name, shape=dims(shape), most=MOST_SIZE)
+            c.fault((*path, "file"), text, say("weights.window"))
+            return None
         array = hollow(shape) if c.shapes_only else read(file, tensor, window)
     except InputError as error:
         fault = error.faults[0]
@@ -211,7 +217,8 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
         return None
     own = ".".join(map(str, path))
     c.origins[own] = _origin(name, tensor, value)
-    counted = tensor.dtype[0] in "iuIU" or file.suffix.lower() == ".csv"
+    c.inexact += [text for text in tensor.remarks if text not in c.inexact]
+    counted = tensor.dtype[0] in "iuIU" or file.suffix.lower() in SHEETS
     if "64" in tensor.dtype and counted and np.abs(array).max() >= EXACT:
         c.inexact.append(say("weights.nearest", name=own))
     return array
@@ -219,9 +226,12 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
 
 def _find(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Tensor | None:
     """Find the tensor that is meant; a file with only one needs no key."""
-    if file not in c.files:
-        c.files[file] = {tensor.name: tensor for tensor in tensors(file)}
-    there: dict[str, Tensor] = c.files[file]
+    names = _names(c, file, value, path)
+    if names is None:
+        return None
+    if (file, names) not in c.files:
+        c.files[file, names] = {tensor.name: tensor for tensor in tensors(file, names)}
+    there: dict[str, Tensor] = c.files[file, names]
     key = value.get("key")
     if not there:
         c.fault((*path, "file"), say("weights.none"))
@@ -246,6 +256,22 @@ def _find(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Tens
         c.fault((*path, "file"), text)
         return None
     return tensor
+
+
+def _names(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Names | None:
+    """Read whether a text file has a header row and an index column."""
+    said: dict[str, bool] = {}
+    for key in ("header", "index"):
+        if key not in value:
+            continue
+        if not isinstance(value[key], bool):
+            c.fault((*path, key), say("want.flag", got=quoted(value[key])))
+            return None
+        if file.suffix.lower() in ENDINGS and file.suffix.lower() not in SHEETS:
+            c.fault((*path, key), say("sheet.none", key=key, kinds=", ".join(SHEETS)), key=True)
+            return None
+        said[key] = value[key]
+    return Names(**said)
 
 
 def _window(
@@ -273,7 +299,8 @@ def _window(
 
 
 def _origin(name: str, tensor: Tensor, value: dict[str, Any]) -> str:
-    """Say where a matrix came from."""
+    """Say where a matrix came from, and what was done to it."""
     parts = [name, tensor.name, *(f"{k} {value[k]}" for k in ("rows", "cols") if k in value)]
-    parts += [say("origin.transposed")] if value.get("transpose") is True else []
+    done = ("header", "index", "transpose")
+    parts += [say(f"origin.{key}") for key in done if value.get(key) is True]
     return ", ".join(part for part in parts if part)

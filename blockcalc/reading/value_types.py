@@ -88,6 +88,8 @@ _PARTS: dict[str, Schema] = {
     "transpose": FLAG,
     "rows": _WINDOW,
     "cols": _WINDOW,
+    "header": FLAG,
+    "index": FLAG,
     "seed": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
     "std": ref("size"),
 }

@@ -135,7 +135,7 @@ class Asked:
 
 def _specs(asked: Asked) -> Iterator[Spec]:
     """Read the file or the files of a line, or else the embedded sample, for their shapes alone."""
-    from blockcalc.files import samples as embedded
+    from blockcalc.docs import samples as embedded
     from blockcalc.reading.load import load
     from blockcalc.reading.overrides import parse_sets
 
@@ -245,7 +245,7 @@ def _files(text: str) -> list[Offer]:
 
     A folder alone is gone into, for a shell would end the word after it.
     """
-    from blockcalc.files import samples as embedded
+    from blockcalc.docs import samples as embedded
 
     folder, slash, name = text.rpartition("/")
     found = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from blockcalc.files.samples import folder
+from blockcalc.docs.samples import folder
 from tests.bench.startup import pair
 
 

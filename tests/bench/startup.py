@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import blockcalc
+from blockcalc.docs.samples import folder
 from blockcalc.explain.document import Given, StepPiece
 from blockcalc.explain.steps import explain
-from blockcalc.files.samples import folder
 
 TINY = str(folder() / "tiny.yaml")
 

@@ -1,0 +1,1 @@
+"""The pages and samples that come with the program."""

@@ -1,0 +1,188 @@
+"""The headers of npy and safetensors files: what a tensor is, without its numbers.
+
+A header is only a claim. Every number in it is held against what a file can be before anything is
+made from it, and what is wrong is said in words of our own.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+
+from blockcalc.files.source import short
+from blockcalc.messages import say
+
+MAGIC = b"\x93NUMPY"
+# of each version: how many bytes tell the length of the header, and how its text is encoded
+VERSIONS = {(1, 0): (2, "latin-1"), (2, 0): (4, "latin-1"), (3, 0): (4, "utf-8")}
+MAX_NPY = 2**16
+MAX_SAFETENSORS = 100_000_000  # the bound that the format itself sets
+MOST_BYTES = 2**63 - 1
+_KEYS = {"descr", "fortran_order", "shape"}
+_LONG = re.compile(r"(?<=[0-9])L(?=[,)])")  # Python 2 wrote its whole numbers so
+_DESCR = re.compile(r"[<>|=]?[A-Za-z?][0-9]*(\[[0-9A-Za-z/]+\])?")
+_BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16,
+         "I16": 16, "U16": 16, "I8": 8, "U8": 8, "BOOL": 8}  # fmt: skip
+
+
+class Broken(Exception):
+    """A file is not what its name says; the text tells why."""
+
+
+@dataclass(frozen=True)
+class Npy:
+    """The header of an array: its shape, the order and type of its numbers, where they begin.
+
+    ``dtype`` is None where an entry has several fields.
+    """
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any] | None
+    start: int
+
+    @property
+    def name(self) -> str:
+        """Name the type as NumPy does."""
+        return "structured" if self.dtype is None else self.dtype.name
+
+
+def read_npy(stream: IO[bytes]) -> Npy:
+    """Read the header of an npy file, of version 1, 2 or 3; the stream then stands at the first number.
+
+    Raises
+    ------
+    Broken
+        It is no such header, or claims what no file can hold.
+    """
+    magic = stream.read(len(MAGIC) + 2)
+    if magic[:-2] != MAGIC:
+        raise Broken(say("header.magic"))
+    version = (magic[-2], magic[-1])
+    if version not in VERSIONS:
+        raise Broken(say("header.version", version=f"{version[0]}.{version[1]}"))
+    width, encoding = VERSIONS[version]
+    length = int.from_bytes(_all(stream, width), "little")
+    if length > MAX_NPY:
+        raise Broken(say("header.long", n=length, most=MAX_NPY))
+    raw = _all(stream, length)
+    try:
+        fields = _literal(raw.decode(encoding))
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        raise Broken(say("header.syntax")) from None
+    if not isinstance(fields, dict) or set(fields) != _KEYS:
+        raise Broken(say("header.fields"))
+    if not isinstance(fields["fortran_order"], bool):
+        raise Broken(say("header.order", got=_shown(fields["fortran_order"])))
+    dtype = _dtype(fields["descr"])
+    shape = sizes(fields["shape"], 8 * (dtype.itemsize if dtype else 1))
+    return Npy(shape, fields["fortran_order"], dtype, len(magic) + width + length)
+
+
+def _all(stream: IO[bytes], count: int) -> bytes:
+    raw = stream.read(count)
+    if len(raw) < count:
+        raise Broken(say("header.cut"))
+    return raw
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except SyntaxError:
+        return ast.literal_eval(_LONG.sub("", text))
+
+
+def _dtype(descr: Any) -> np.dtype[Any] | None:
+    """Read the type of the entries; None for a list of fields."""
+    if isinstance(descr, list | tuple):
+        return None
+    if isinstance(descr, str) and _DESCR.fullmatch(descr):
+        try:
+            return np.dtype(descr)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise Broken(say("header.dtype", got=_shown(descr)))
+
+
+def sizes(shape: Any, bits: int) -> tuple[int, ...]:
+    """Take a list of sizes as a shape, if a file can hold so many entries of so many bits.
+
+    Raises
+    ------
+    Broken
+        A size is no whole number from 0, or there are too many.
+    """
+    known = isinstance(shape, list | tuple)
+    if not known or not all(type(n) is int and n >= 0 for n in shape):
+        raise Broken(say("header.shape", shape=_shown(shape)))
+    total = 1
+    for n in shape:
+        total *= max(n, 1)  # an axis of length 0 does not make up for another without end
+        if total * max(bits, 8) > 8 * MOST_BYTES:
+            raise Broken(say("header.size", shape=_shown(shape), most=MOST_BYTES))
+    return tuple(shape)
+
+
+def _shown(value: Any) -> str:
+    """Write a value of a header, not more than a person would read."""
+    try:
+        return short(repr(value))
+    except ValueError:  # Python writes no number of more than 4300 digits
+        return say("kind.huge")
+
+
+def read_safetensors(stream: IO[bytes], length: int) -> dict[str, tuple[tuple[int, ...], str]]:
+    """Read the header of a safetensors file of so many bytes: each tensor's shape and type.
+
+    Raises
+    ------
+    Broken
+        It is no such header, or claims what the file does not have.
+    """
+    size = int.from_bytes(_all(stream, 8), "little")
+    if size > MAX_SAFETENSORS:
+        raise Broken(say("header.long", n=size, most=MAX_SAFETENSORS))
+    if size > length - 8:
+        raise Broken(say("header.cut"))
+    try:
+        fields = json.loads(_all(stream, size), object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        raise Broken(say("header.json")) from None
+    if not isinstance(fields, dict):
+        raise Broken(say("header.json"))
+    room = length - 8 - size
+    return {name: _entry(name, own, room) for name, own in fields.items() if name != "__metadata__"}
+
+
+def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(items)
+    if len(found) < len(items):
+        raise ValueError
+    return found
+
+
+def _entry(name: str, own: Any, room: int) -> tuple[tuple[int, ...], str]:
+    """Check what a header says of one tensor; ``room`` is how many bytes of numbers there are."""
+    if not isinstance(own, dict) or set(own) != {"dtype", "shape", "data_offsets"}:
+        raise Broken(say("header.entry", name=short(name)))
+    dtype, ends = own["dtype"], own["data_offsets"]
+    if not isinstance(dtype, str):
+        raise Broken(say("header.dtype", got=_shown(dtype)))
+    shape = sizes(own["shape"], _BITS.get(dtype, 8))
+    whole = isinstance(ends, list) and len(ends) == 2 and all(type(n) is int for n in ends)
+    if not whole or not 0 <= ends[0] <= ends[1]:
+        raise Broken(say("header.offsets", name=short(name), got=_shown(ends)))
+    if ends[1] > room:
+        raise Broken(say("header.short", name=short(name)))
+    wanted = math.prod(shape) * _BITS.get(dtype, 0)
+    if dtype in _BITS and wanted != 8 * (ends[1] - ends[0]):
+        raise Broken(say("header.length", name=short(name), shape=_shown(list(shape)), dtype=dtype,
+                         has=ends[1] - ends[0]))  # fmt: skip
+    return shape, dtype
