@@ -12,6 +12,8 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from blockcalc.errors import Fault, InputError, Place
+from blockcalc.messages import say
+from blockcalc.messages.words import did_you_mean
 
 if TYPE_CHECKING:
     from blockcalc.files.misread import Lookalike
@@ -251,3 +253,20 @@ def _walk(text: str, at: int, read: str) -> int | None:
 def is_index(word: str) -> bool:
     """Tell whether a part of a path is a place in a list."""
     return word.isascii() and word.isdecimal() and len(word) < 10
+
+
+def nearby(path: FilePath) -> str | None:
+    """Offer a file that is nearly where one was looked for: by another case, ending or spelling, or one folder up."""
+    try:
+        names = sorted(os.listdir(path.parent))
+    except OSError:
+        return None
+    same = [n for n in names if n.lower() == path.name.lower()]
+    stem = [n for n in names if FilePath(n).stem.lower() == path.stem.lower()]
+    if same or stem:
+        near = (same or stem)[0]
+    elif (path.parent / ".." / path.name).is_file():
+        near = f"../{path.name}"
+    else:
+        return did_you_mean(path.name, names)
+    return say("hint.did_you_mean", word=near)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.files.headers import Broken, Npy, read_npy, read_safetensors
 from blockcalc.files.sheets import SHEETS, Names, Sheet
-from blockcalc.files.source import short
+from blockcalc.files.source import nearby, short
 from blockcalc.limits import MOST_NUMBERS as MOST_NUMBERS
 from blockcalc.messages import say
 
@@ -146,7 +146,7 @@ def _refusing(path: Path) -> Iterator[None]:
     except InputError:
         raise
     except FileNotFoundError:
-        raise InputError(Fault(say("file.missing"), place)) from None
+        raise InputError(Fault(say("file.missing"), place, nearby(path))) from None
     except IsADirectoryError:
         raise InputError(Fault(say("file.directory"), place)) from None
     except OSError as error:

@@ -8,7 +8,7 @@ from blockcalc.files.source import Path
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean
 from blockcalc.nn.activations import ACTIVATIONS
-from blockcalc.reading.checker import Checker, kind_of
+from blockcalc.reading.checker import Checker, kind_of, quoted
 from blockcalc.reading.value_types import (
     FRACTION,
     Kind,
@@ -78,7 +78,10 @@ def _padding(c: Checker, value: Any, path: Path) -> Any:
         word = c.words(v, at, ("keep", "pad"), ".".join(map(str, path)), say("hint.padding"))
         return 1 if word == "keep" else 0
 
-    return c.array(number(value, path) if isinstance(value, list) else value, path, (1, 2))
+    if not isinstance(value, list) or not value:
+        c.fault(path, say("padding.list", what=quoted(value)))
+        return None
+    return c.array(number(value, path), path, (1, 2))
 
 
 @kind(ref("size"))

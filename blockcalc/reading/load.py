@@ -11,7 +11,7 @@ import numpy as np
 
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.files.decode import decode, read_text
-from blockcalc.files.source import Source
+from blockcalc.files.source import Source, nearby
 from blockcalc.limits import MAX_BYTES, MAX_DEPTH
 from blockcalc.messages import say
 from blockcalc.nn.spec import AttentionSpec, BlockSpec, Spec
@@ -82,7 +82,7 @@ def read_file(name: str) -> Source:
         with FilePath(name).open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        hint = say("file.missing.hint")
+        hint = nearby(FilePath(name)) or say("file.missing.hint")
         raise InputError(Fault(say("file.missing"), Place(name), hint)) from None
     except IsADirectoryError:
         raise InputError(Fault(say("file.directory"), Place(name))) from None

@@ -141,14 +141,25 @@ def _by_rule(
     return np.random.RandomState(seed).normal(0, number, shape)
 
 
+def _example(ranks: Ranks) -> str:
+    """Show a list of sizes that fits the place."""
+    return str([4, 8, 8, 8][: ranks[0]])
+
+
 def _shape(c: Checker, form: str, value: Any, at: Path, ranks: Ranks) -> tuple[int, ...] | None:
     """Read a shape; ``eye`` takes one number."""
     sizes = [value, value] if form == "eye" else value
     whole = isinstance(sizes, list) and all(type(n) is int and 0 < n <= MOST_SIZE for n in sizes)
     if not whole or not sizes or len(sizes) not in ranks:
-        wanted = say("matrix.eye") if form == "eye" else say("matrix.shape", n=_ranks(ranks))
+        wanted = (
+            say("matrix.eye")
+            if form == "eye"
+            else say("matrix.shape.one")
+            if ranks == (1,)
+            else say("matrix.shape", n=_ranks(ranks), example=_example(ranks))
+        )
         got = (
-            say("matrix.whole")
+            say("matrix.whole", most=MOST_SIZE)
             if isinstance(value, list)
             else say("matrix.got", got=kind_of(value))
         )
