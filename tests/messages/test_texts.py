@@ -11,7 +11,7 @@ import pytest
 
 import blockcalc
 from blockcalc.costs.count import GROUPS
-from blockcalc.explain.steps import Explainer, explain
+from blockcalc.explain.steps import explain
 from blockcalc.gradients.explain import explain_gradient
 from blockcalc.gradients.run import work_gradients
 from blockcalc.messages import en, en_cost, en_faults, en_grad, known
@@ -42,8 +42,10 @@ def _patterns(node: ast.expr) -> Iterator[str]:
         case ast.Constant(value=str() as key):
             yield re.escape(key)
         case ast.JoinedStr(values=values):
-            parts = (re.escape(v.value) if isinstance(v, ast.Constant) else ".*" for v in values)
-            yield "".join(str(part) for part in parts)
+            parts = (
+                re.escape(str(v.value)) if isinstance(v, ast.Constant) else ".*" for v in values
+            )
+            yield "".join(parts)
         case ast.IfExp(body=body, orelse=other):
             yield from _patterns(body)
             yield from _patterns(other)
@@ -94,4 +96,3 @@ def test_every_step_and_section_of_the_samples_is_named(spec: blockcalc.Spec) ->
     assert list(explain(spec, blockcalc.run(spec)))
     for chain in (False, True):
         assert list(explain_gradient(spec, work_gradients(spec, "sum", chain)))
-    assert Explainer
