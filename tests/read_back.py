@@ -24,7 +24,7 @@ def from_text(side: str) -> str:
 
 def plain_text(side: str) -> str:
     """Turn the arithmetic of the plain alphabet into Python's."""
-    side = re.sub(r"([0-9.]+)e([-+][0-9]+)", lambda m: f"({m[1]}*10**{int(m[2])})", side)
+    side = re.sub(r"([0-9.]+)e([-+]?[0-9]+)", lambda m: f"({m[1]}*10**{int(m[2])})", side)
     return re.sub(r"(?<=[0-9)i])x(?=[0-9a-z(-])", "*", side).replace("^", "**")
 
 

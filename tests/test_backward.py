@@ -18,6 +18,8 @@ from blockcalc.program.trace import steps
 from tests.helpers import random_data, sample_specs
 from tests.test_framework import CASES, as_data, our_name
 
+pytestmark = pytest.mark.slow
+
 WITH_GRADIENTS = [path for path in CASES if "gl.x" in np.load(path).files]
 KEYS = {"ffn.w1": "ffn.w_1", "ffn.w2": "ffn.w_2", "ffn.b1": "ffn.b_1", "ffn.b2": "ffn.b_2",
         "final.gamma": "final_norm.gamma", "final.beta": "final_norm.beta"}  # fmt: skip

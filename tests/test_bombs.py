@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 WATCH = """
 import resource, sys, time
 import blockcalc, numpy, yaml

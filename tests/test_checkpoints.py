@@ -23,6 +23,8 @@ from blockcalc.checkpoints.layer_file import as_yaml, layer_file
 from blockcalc.views.errors import report
 from tests.helpers import HERE, cli, text
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("safetensors", reason="safetensors is an extra")
 FOLDERS = sorted(p for p in (HERE / "checkpoints").iterdir() if p.is_dir())
 SINGLE = {"llama", "mistral", "qwen2", "gemma", "opt", "opt_post"}

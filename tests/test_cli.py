@@ -15,6 +15,8 @@ import blockcalc
 from blockcalc.docs.samples import folder
 from tests.helpers import SAMPLES, cli, text
 
+pytestmark = pytest.mark.slow
+
 TINY = str(folder() / "tiny.yaml")
 
 

@@ -21,6 +21,8 @@ from blockcalc.program.align import align, common
 from tests.helpers import cli, matrix, text
 from tests.test_stacks import block, stack
 
+pytestmark = pytest.mark.slow
+
 X = matrix(np.random.RandomState(1), 3, 4)
 
 

@@ -23,6 +23,8 @@ from blockcalc.shell.offers import LARGEST, Line, offers
 from blockcalc.shell.usage import options_of
 from tests.helpers import cli, text
 
+pytestmark = pytest.mark.slow
+
 GROUP = typer.main.get_command(app)
 COMMANDS = GROUP.commands  # type: ignore[attr-defined]
 OWN = options_of([GROUP])

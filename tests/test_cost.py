@@ -50,6 +50,8 @@ from blockcalc.reading.load import load
 from tests.helpers import SAMPLES, cli, random_data, sample_specs, text
 from tests.test_ops import EVERY
 
+pytestmark = pytest.mark.slow
+
 # as their authors and hubs give them; those of transformers' own classes on these configs are the same
 PUBLISHED = {
     "transformer-base": 18_914_304, "bert-base": 109_482_240, "bert-large": 335_141_888, "minilm-l6": 22_713_216,

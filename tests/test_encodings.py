@@ -17,6 +17,8 @@ from blockcalc.files.tensors import read, tensors
 from blockcalc.views.errors import report
 from tests.helpers import cli, text
 
+pytestmark = pytest.mark.slow
+
 MARKED = {
     "utf-8": codecs.BOM_UTF8,
     "utf-16-le": codecs.BOM_UTF16_LE,

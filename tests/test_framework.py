@@ -18,6 +18,8 @@ from tests.helpers import HERE, every_line
 from tests.read_back import check, from_text
 from tests.test_true_lines import _printed
 
+pytestmark = pytest.mark.slow
+
 CASES = sorted((HERE / "framework").glob("*.npz"))
 ORDER_AND_ACT = {
     "tiny_d2_h1_post_relu_plain": ("post", "relu", 1), "tiny_d2_h1_pre_relu_plain": ("pre", "relu", 1),

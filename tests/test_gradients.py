@@ -36,6 +36,8 @@ from tests.read_back import check, from_latex, from_text, plain_text
 from tests.test_ops import EVERY
 from tests.test_true_lines import _printed
 
+pytestmark = pytest.mark.slow
+
 THREE = next(str(path) for path in SAMPLES if path.stem == "three_features")
 
 

@@ -9,6 +9,8 @@ from blockcalc.cli.app import app
 from blockcalc.messages import say
 from tests.helpers import cli, text
 
+pytestmark = pytest.mark.slow
+
 ORDER = ["run", "grad", "compare", "cost", "shapes", "export", "import", "weights", "samples", "schema", "format", "docs"]  # fmt: skip
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 

@@ -15,6 +15,8 @@ from blockcalc.files.json_text import _depths, _syntax
 from blockcalc.files.source import Source
 from blockcalc.views.errors import report
 
+pytestmark = pytest.mark.slow
+
 NUMBER = (
     "a number of JSON has digits on both sides of its point, no plus sign and no leading 0: 0.5, 10"
 )

@@ -19,6 +19,8 @@ from blockcalc.views import FORMATS
 from blockcalc.views.latex_text import escape
 from tests.helpers import SAMPLES, cli, text
 
+pytestmark = pytest.mark.slow
+
 TINY = str(folder() / "tiny.yaml")
 pdflatex = pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
 xelatex = pytest.mark.skipif(not shutil.which("xelatex"), reason="xelatex is not installed")

@@ -18,6 +18,8 @@ from tests.helpers import cli, every_line, text
 from tests.read_back import check, from_text
 from tests.test_true_lines import _printed
 
+pytestmark = pytest.mark.slow
+
 TINY = str(folder() / "tiny.yaml")
 
 

@@ -28,6 +28,8 @@ from blockcalc.reading.load import load
 from blockcalc.views.errors import report
 from tests.helpers import HERE, cli
 
+pytestmark = pytest.mark.slow
+
 EYE = {"eye": 2}
 BLOCK: dict[str, Any] = {
     "x": [[1, 0], [0, 1], [1, 1]],

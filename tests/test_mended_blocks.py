@@ -21,6 +21,8 @@ from blockcalc.views.errors import report
 from blockcalc.views.layout import column_blocks
 from tests.helpers import cli, text
 
+pytestmark = pytest.mark.slow
+
 A: dict[str, Any] = {"w_q": [[1, 0], [0, 1]], "w_k": [[1, 1], [0, 1]], "w_v": [[1, 0], [1, 1]]}
 X = [[1, 0], [0, 1]]
 FUSED = [[1, 0, 1, 0, 1, 1], [0, 1, 0, 1, 1, 2]]

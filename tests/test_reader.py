@@ -184,7 +184,7 @@ def test_troubles_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_csv_beyond_the_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.csv").write_text("1,2\n")
-    monkeypatch.setattr("blockcalc.files.tensors.MAX_CSV", 2)
+    monkeypatch.setattr("blockcalc.files.sheets.MAX_SHEET", 2)
     assert "npz or safetensors" in refused(lambda: tensors(tmp_path / "a.csv"))
 
 

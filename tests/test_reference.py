@@ -19,6 +19,8 @@ from blockcalc.program.trace import steps
 from tests.helpers import random_data, sample_specs
 from tests.reference import work
 
+pytestmark = pytest.mark.slow
+
 
 @settings(max_examples=300)
 @given(data=random_data())

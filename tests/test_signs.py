@@ -17,6 +17,8 @@ from blockcalc.notation.signs import clean
 from blockcalc.views.errors import report
 from tests.helpers import cli
 
+pytestmark = pytest.mark.slow
+
 TINY = str(folder() / "tiny.yaml")
 
 # right-to-left override, isolate, Arabic mark; zero-width space, joiners, word joiner, byte order mark; soft

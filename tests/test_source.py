@@ -17,6 +17,8 @@ from blockcalc.files.yaml_text import _Builder, _mark, _shortened, read_yaml
 from blockcalc.reading.checker import Checker, plain_array
 from blockcalc.views.errors import report
 
+pytestmark = pytest.mark.slow
+
 PIECES = [
     "[1, 2]", "[-.5, +3, 1e5]", "[007, 1.]", "[]", "[1,,2]", "[1, 2,]", "[1 2]", "[- 1]", "[1e400]", "[1e-400]",
     "[.]", "[-]", "[e]", "[1e5e]", "[[1], [2]]", "[[1, 2], 3]", "[1, [2]]", "[x, 1]", "[1_0, 2]", "[~, ?]", "[true]",

@@ -19,6 +19,8 @@ from blockcalc.views import choose_format
 from blockcalc.views.errors import report
 from tests.helpers import every_line, matrix
 
+pytestmark = pytest.mark.slow
+
 
 def work(data: Any) -> Trace:
     return blockcalc.run(blockcalc.load(data))

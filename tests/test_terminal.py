@@ -13,6 +13,8 @@ import pytest
 from blockcalc.docs.samples import folder
 from tests.helpers import cli, text
 
+pytestmark = pytest.mark.slow
+
 TINY = str(folder() / "tiny.yaml")
 HOSTILE = [
     "[red]W[q]",

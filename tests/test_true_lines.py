@@ -16,6 +16,8 @@ from blockcalc.program.rounding import Rounding
 from tests.helpers import every_line, random_data, sample_specs
 from tests.read_back import check, from_latex, from_text, plain_text
 
+pytestmark = pytest.mark.slow
+
 
 def _printed(line: Line, alphabet: Any) -> str:
     assert line.middle is not None

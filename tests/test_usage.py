@@ -114,9 +114,9 @@ TOKENS = "Number of tokens (128); also over those of a file."
         (("run", "norm", "pre"), "'pre' is one word too many for run\n  did you mean '--norm'?"),
         (("run", "—norm", "pre"), "'—norm' begins with a dash that is no hyphen\n  did you mean '--norm'?"),
         (("run", "–digits=3"), "'–digits=3' begins with a dash that is no hyphen\n  did you mean '--digits'?"),
-        (("weights",), "FILE is missing; it is written blockcalc weights FILE\n  A .npz, .npy, .csv or .safetensors file."),
+        (("weights",), "FILE is missing; it is written blockcalc weights FILE\n  A .npz, .npy, .safetensors file, or a table of numbers in text: .csv, .tsv, .txt, .dat."),
         (("import",), "DIR_OR_FILE is missing; it is written blockcalc import DIR_OR_FILE\n  A folder with config.json and .safetensors files, or such a file."),
-        (("weights", ""), "FILE is empty; the name of a file is wanted\n  A .npz, .npy, .csv or .safetensors file."),
+        (("weights", ""), "FILE is empty; the name of a file is wanted\n  A .npz, .npy, .safetensors file, or a table of numbers in text: .csv, .tsv, .txt, .dat."),
     ],
 )  # fmt: skip
 def test_each_fault_has_its_sentence_and_its_hint(
@@ -167,7 +167,7 @@ def test_every_option_of_every_command_is_checked(
         (("run", "--nrom", "pre"), None, "did you mean '--norm'?"),
         (("run", "a", "b"), None, "it is written blockcalc run [FILE]"),
         (("rnu",), None, "did you mean 'run'?"),
-        (("weights",), None, "A .npz, .npy, .csv or .safetensors file."),
+        (("weights",), None, "A .npz, .npy, .safetensors file, or a table of numbers in text: .csv, .tsv, .txt, .dat."),
         (("export", "-o", "a.pdf"), "--output", "pdflatex makes a PDF of what --latex writes"),
     ],
 )  # fmt: skip

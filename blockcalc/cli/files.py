@@ -48,7 +48,8 @@ def samples(
 
         width = max(len(path.name) for path in kept.files())
         for path in kept.files():
-            typer.echo(f"{path.name:{width}}  {read_file(str(path)).data['title']}")
+            line = f"{path.name:{width}}  {read_file(str(path)).data['title']}"
+            typer.echo(encodable(line, sys.stdout.encoding))
         return
     from blockcalc.cli.output import write_folder
 

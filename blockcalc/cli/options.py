@@ -50,7 +50,7 @@ def words(kind: type[StrEnum]) -> str:
     Examples
     --------
     >>> words(Order)
-    'pre|post'
+    'post|pre'
     """
     return "|".join(kind)
 

@@ -32,7 +32,8 @@ from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.evaluate import evaluate
 from blockcalc.ops.expr import At, Call, Cell, Expr, Figure, Name, fill, walk
 from blockcalc.ops.op import Array, Ref
-from blockcalc.program.program import Section
+from blockcalc.ops.rotate import Rotate
+from blockcalc.program.program import Equation, Section
 from blockcalc.program.trace import Step, Trace
 
 MOST_LINES = 8
@@ -293,17 +294,23 @@ class Explainer:
             left = Call("at", (Name(eq.out.symbol), *(Name(str(i + 1)) for i in at)))
             result = shown.figure(at)
             if isinstance(tree, Cell):
-                yield Line(left, "=", None, "=", result, words=say("words.same"))
+                yield Line(left, "=", None, "=", result, words=say(_same(eq)))
             elif _divides_by_nothing(tree, number):
                 yield Line(left, "=", None, "=", result, words=say("words.over"))
             elif isinstance(eq.op, Quotient) and _no_answer(tree, number):
                 own = self.program.section_of(step.index)
-                key = ".softmax" if own is not None and own.kind == "softmax" else ""
-                yield Line(left, "=", None, "=", result, words=say(f"words.undefined{key}"))
+                key = f"words.undefined.{own.kind}" if own is not None else ""
+                words = say(key if known(key) else "words.undefined")
+                yield Line(left, "=", None, "=", result, words=words)
             else:
                 line = work(left, tree, number, show, result, self.depth.whole)
                 lost = "words.nothing" if result.digits == "-inf" else "words.lost"
                 yield line if line.middle else replace(line, words=say(lost))
+
+
+def _same(eq: Equation) -> str:
+    """Tell why a number is that of an operand as it stands."""
+    return "words.unturned" if isinstance(eq.op, Rotate) else "words.same"
 
 
 def _divides_by_nothing(tree: Expr, number: Number) -> bool:

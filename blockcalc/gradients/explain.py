@@ -227,7 +227,9 @@ class GradientExplainer(Explainer):
 
     def _dead(self, start: str, ref: Ref, quiet: Array) -> Array | None:
         """Find the zeros that belong to a hidden unit which ReLU silences for all tokens."""
-        relu = any(eq.op == ACTIVATIONS["relu"] for eq in self.start.equations)
+        takes = {f"{start}ffn.pre", f"{start}ffn.gate"}
+        made = [eq for eq in self.start.equations if eq.inputs and eq.inputs[0].name in takes]
+        relu = any(eq.op == ACTIVATIONS["relu"] for eq in made)
         pre = self.trace.arrays.get(f"{start}ffn.pre", self.trace.arrays.get(f"{start}ffn.gate"))
         axes = [axis for axis, name in enumerate(ref.axes) if name == "d_ff"]
         if not relu or pre is None or not axes:

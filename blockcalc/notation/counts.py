@@ -9,6 +9,7 @@ from blockcalc.notation.alphabets import Text
 from blockcalc.notation.digits import power_figure
 
 THOUSANDS = "kMGTPE"
+ROUNDS_UP = 999.95  # to four digits
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -44,6 +45,7 @@ def compact(n: int) -> str:
     if n < 10**6:
         return grouped(n)
     power = min((len(str(n)) - 1) // 3, len(THOUSANDS))
+    power += power < len(THOUSANDS) and n / 1000**power >= ROUNDS_UP
     return f"{significant(n / 1000**power, 4)} {THOUSANDS[power - 1]}"
 
 
@@ -63,4 +65,5 @@ def size(n: int) -> str:
     power = 0
     while power < len(UNITS) - 1 and n >= 1024 ** (power + 1):
         power += 1
+    power += 0 < power < len(UNITS) - 1 and n / 1024**power >= 1023.5
     return f"{significant(n / 1024**power, 4)} {UNITS[power]}"

@@ -11,6 +11,7 @@ from blockcalc.ops.expr import Figure
 from blockcalc.program.rounding import _WIDE, exponent_of, rounded, shortest
 
 _SMALLEST_FIXED = -4  # 0.0001 is still written out; below it, powers of ten
+SNAPPED = 10  # from here on rounding sees all digits of a number, not those of its shortest text
 ALL_DIGITS = 14  # who asks for so many wants the noise of floating point too
 _LARGEST_FIXED = 7  # 9999999 too
 _KEPT = 2  # a number is written out only where at least so many of its digits show
@@ -83,7 +84,7 @@ def figure(x: float, places: int, digits: int, noise: float = 0.0) -> Figure:
         return Figure("0")
     if not _as_power(x, digits):
         exact = digits >= ALL_DIGITS
-        value = rounded(x, places, exact)
+        value = rounded(x, places, digits >= SNAPPED)
         seen = value.adjusted() + places + 1 if value else 0
         if seen >= min(_KEPT, digits) or places_needed(x, exact) <= places:
             return Figure(f"{value:.{places}f}")
@@ -93,7 +94,7 @@ def figure(x: float, places: int, digits: int, noise: float = 0.0) -> Figure:
 def power_figure(x: float, digits: int) -> Figure:
     """Give a number so many digits, none that it does not need, and a power of ten where it is very large or small."""
     exponent = exponent_of(x)
-    mantissa = shortest(x, digits >= ALL_DIGITS).scaleb(-exponent)
+    mantissa = shortest(x, digits >= SNAPPED).scaleb(-exponent)
     places = min(digits - 1, places_needed(float(mantissa), digits >= ALL_DIGITS))
     value = mantissa.quantize(Decimal(1).scaleb(-places), context=_WIDE)
     if abs(value) >= 10:

@@ -24,7 +24,8 @@ _MATHS = {
     "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\varepsilon",
     "η": r"\eta", "θ": r"\theta", "λ": r"\lambda", "μ": r"\mu", "π": r"\pi", "ρ": r"\rho",
     "σ": r"\sigma", "τ": r"\tau", "φ": r"\varphi", "ω": r"\omega", "Σ": r"\Sigma",
-    "Δ": r"\Delta", "Ω": r"\Omega", "²": "^2", "³": "^3", "¹": "^1", "°": r"^{\circ}",
+    "ᵀ": r"^{\top}", "⁻": "^{-}", "⁽": "^{(}", "⁾": "^{)}", **{c: f"^{i}" for i, c in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+    "Δ": r"\Delta", "Ω": r"\Omega", "°": r"^{\circ}",
 }  # fmt: skip
 _NOT_IN_FONTS = "ĦħĸĿŀŉŦŧ"
 

@@ -13,6 +13,8 @@ import pytest
 
 from tests.helpers import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = {
     "module": [sys.executable, "-m", "blockcalc"],
     "script": [sys.executable, "-c", "import sys; from blockcalc.__main__ import main; sys.exit(main())"],

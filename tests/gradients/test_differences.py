@@ -14,6 +14,8 @@ from blockcalc.gradients.differences import Difference, differences
 from blockcalc.gradients.run import gradient_of, scale, work_gradients
 from tests.helpers import cli, sample_specs
 
+pytestmark = pytest.mark.slow
+
 EQUAL_ROW = {
     "x": [[1, 0], [0, 1], [1, 1]],
     "attn": {"w_q": [[1, 0], [1, 1]], "w_k": [[1, 0], [0, 1]], "w_v": [[1, 0], [1, 1]]},

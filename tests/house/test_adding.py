@@ -120,7 +120,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(copy: Path, *args: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "blockcalc", *args], cwd=copy, capture_output=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(copy)},
+        env={**os.environ, "PYTHONPATH": str(copy), "PYTHONIOENCODING": "utf-8"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()

@@ -8,6 +8,8 @@ import pytest
 
 from tests.helpers import SAMPLES, cli
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = [
     ("run",), ("run", "--detail", "cells"), ("grad",), ("grad", "--numeric", "--steps", "loss"), ("compare",),
     ("cost",), ("cost", "--double", "tokens"), ("shapes",),

@@ -22,6 +22,8 @@ from blockcalc.nn.block import build
 from blockcalc.views import FORMATS
 from tests.helpers import SAMPLES
 
+pytestmark = pytest.mark.slow
+
 EYE = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
 
 
