@@ -230,3 +230,12 @@ def test_an_order_that_needs_more_than_is_given_is_refused() -> None:
     spec = blockcalc.load(json.loads(data))
     with pytest.raises(blockcalc.BlockcalcError, match=r"attn\.w_q"):
         blockcalc.run(spec.with_order("post"))
+
+
+def test_differences_of_tiny_numbers_are_differences() -> None:
+    x = [[1e-15, 2e-15], [3e-15, 1e-15]]
+    data = {"x": x, "attn": {"out": [[0, 0], [0, 0]]}, "stop": "residual1"}
+    other = {**data, "attn": {"out": [[1e-15, 0], [0, 0]]}}
+    pieces = pieces_of(blockcalc.load(data), blockcalc.load(other))
+    found = next(p for p in pieces if isinstance(p, Overview))
+    assert [m.words for m in found.matches] == [""]

@@ -58,6 +58,8 @@ class _Comparison:
         self.runs, self.depth = (a, b), depth
         self.digits = 12 if a[1].rounding or b[1].rounding else depth.digits
         self.programs = (a[1].program, b[1].program)
+        # what is small beside x is round-off, and x itself may be small
+        self.size = min(1.0, max(float(np.abs(run[1].arrays["x"]).max()) for run in (a, b)))
         self.known = [
             {eq.out.name: i for i, eq in enumerate(program.equations)} for program in self.programs
         ]
@@ -198,7 +200,7 @@ class _Comparison:
         largest = float(np.abs(_less(b, a)).max())
         if not np.isfinite(largest):
             return None, say("compare.far"), False
-        if largest <= ROUND_OFF * max(1.0, float(np.abs(a[np.isfinite(a)]).max(initial=0))):
+        if largest <= ROUND_OFF * max(self.size, float(np.abs(a[np.isfinite(a)]).max(initial=0))):
             return None, say("compare.round_off"), True
         return figure(largest, column_places([largest], self.digits), self.digits), "", False
 

@@ -410,7 +410,7 @@ TEXTS: dict[str, str] = {
     "hint.padding": "keep is a token to look at (1), pad one to leave out (0)",
     "hint.gated": "{word} is {activation} with w_gate, w_up and w_down",
     "hint.mask_causal": "a causal mask is written attn.causal: true",
-    "hint.norm_kind": "the kind stands inside: norm: {{kind: rms}}",
+    "hint.norm_kind": "the kind stands inside: norm: {{kind: {kind}}}",
     "dropout.not_at": "'{place}' is not among the places under at",
     "step.more": "{names} and {n} more",
     "attn.given": "attn.out is given, so attn.{key} would not be used",

@@ -7,7 +7,7 @@ TEXTS: dict[str, str] = {
     "loss.sum": "L = sum of all entries of {name}",
     "loss.dot": "L = sum of {name} ⊙ loss.with",
     "loss.mse": "L = mean over all N entries of ({name} - loss.target)²",
-    "loss.mse.x": "L = mean over all N entries of ({name} - x)²: the file gives no loss, so the block is asked for its own input",
+    "loss.mse.x": "L = mean over all N entries of ({name} - x)²: there is no target, so the block is asked for its own input",
     "loss.value": "L = {value}",
     "loss.needs": "loss {kind} needs a matrix: write loss: {{kind: {kind}, {key}: [[…]]}}, or --set 'loss.{key}=[[…]]'",
     "loss.shape": "{name} is {has}, and the result {out} is {wanted}",

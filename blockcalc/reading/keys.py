@@ -77,7 +77,7 @@ def _norm(c: Checker, value: Any, path: Path) -> dict[str, Any]:
         if kind and not NORMS[kind].variance and found.get("variance") == "sample":
             c.fault((*path, "variance"), say("norm.rms_variance"))
         return found
-    hint = say("hint.norm_kind") if value in KINDS else None
+    hint = say("hint.norm_kind", kind=value) if value in KINDS else None
     return {"order": c.words(value, path, tuple(ORDERS), "norm", hint)}
 
 
