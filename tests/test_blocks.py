@@ -178,7 +178,7 @@ def test_a_query_that_sees_nothing_gets_zeros_and_a_note(softmax: str) -> None:
         for p in explain(spec, trace, Depth(detail="cells"))
         for n in getattr(p, "notes", None) or ()
     ]
-    assert any("Row 1 (t1) may look at no key" in note for note in notes)
+    assert any("Row 1 (t1) sees no key" in note for note in notes)
 
 
 def test_masks_of_every_rank() -> None:

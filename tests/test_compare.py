@@ -94,7 +94,7 @@ def test_the_first_step_that_differs_is_named() -> None:
     facts = dict(head.facts)
     assert facts["A"] == ("activation ReLU",)
     assert facts["B"] == ("activation GELU in the erf form",)
-    assert facts["What is given"] == ("the same in both",)
+    assert facts["Inputs and weights"] == ("the same in both",)
 
 
 def test_what_is_given_is_held_against_each_other() -> None:
@@ -105,11 +105,11 @@ def test_what_is_given_is_held_against_each_other() -> None:
         "final_norm": {"gamma": [1, 2, 3, 4]},
     }
     facts = dict(pieces_of(blockcalc.load(data), blockcalc.load(b))[0].facts)
-    assert facts["What is given"] == ("x: 3×4 in A, 2×4 in B", "final_norm.gamma only in B")
+    assert facts["Inputs and weights"] == ("x: 3×4 in A, 2×4 in B", "final_norm.gamma only in B")
     changed = json.loads(json.dumps(data))
     changed["ffn"]["w_1"][0][0] += 1
     facts = dict(pieces_of(blockcalc.load(data), blockcalc.load(changed))[0].facts)
-    assert facts["What is given"] == ("ffn.w_1: 1 of 24 numbers differ",)
+    assert facts["Inputs and weights"] == ("ffn.w_1: 1 of 24 numbers differ",)
 
 
 def test_words_where_nothing_can_be_subtracted() -> None:

@@ -523,7 +523,7 @@ def test_the_order_of_what_is_said() -> None:
         p.title for p in explain_gradient(spec, work_gradients(spec)) if isinstance(p, Heading)
     ]
     assert titles == [
-        "What is given", "Forward in brief", "The loss", "Backward from the loss", "Backward through a LayerNorm",
+        "Inputs and weights", "Forward in brief", "The loss", "Backward from the loss", "Backward through a LayerNorm",
         "Backward through the FFN", "What comes together", "Backward through a LayerNorm", "Backward through the attention",
         "What comes together", "All gradients",
     ]  # fmt: skip
@@ -769,12 +769,15 @@ def test_a_query_that_sees_nothing_is_told_of_backward_too() -> None:
     spec = load(data)
     steps = {p.name: p for p in _steps(spec, work_gradients(spec))}
     assert (
-        "A query that sees no key passes no gradient on: row 1." in steps["grad.attn.masked"].notes
+        "A query whose keys are all masked passes no gradient on: row 1."
+        in steps["grad.attn.masked"].notes
     )
     forward = {p.name: p for p in _steps(spec, work_gradients(spec), detail="cells")}[
         "attn.weights"
     ]
-    assert forward.lines[0].words == "0/0 on paper; taken as 0, for this query may see no key"
+    assert (
+        forward.lines[0].words == "0/0 on paper; taken as 0, for every key of this query is masked"
+    )
 
 
 def test_names_of_gradients() -> None:

@@ -219,7 +219,7 @@ def test_too_little_memory_is_one_line(tmp_path: Path) -> None:
         preexec_fn=limit, check=False, env={"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parent)},
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.decode() == "there is not memory enough for this\n"
+    assert done.stderr.decode() == "there is not enough memory for this\n"
 
 
 # names under stop --------------------------------------------------------------------------

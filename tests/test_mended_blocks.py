@@ -137,7 +137,7 @@ def test_heads_say_what_is_in_force() -> None:
     assert "one fused matrix, head by head" in said
     said = facts({"x": X, "attn": {**A, "mask": {"add": q}}})
     assert "mask.add is added" in said
-    assert "1 = may look" not in said
+    assert "1 = visible" not in said
     said = facts({"x": X, "attn": {**A, "rope": {"theta": 100}}})
     assert "theta = 100, positions from 0" in said
     assert "1 + gamma" not in facts({"x": X, "attn": A, "norm": {"unit_offset": True}})
@@ -159,15 +159,15 @@ def test_rows_that_see_nothing_are_named_once_with_their_place() -> None:
     spec = blockcalc.load(data)
     steps = {p.name: p for p in explain(spec, blockcalc.run(spec)) if isinstance(p, StepPiece)}
     notes = steps["attn.weights"].notes
-    assert [n for n in notes if "may look at no key" in n] == [
-        "Row 1 (t1), batch 1 may look at no key; its weights are taken as 0.",
-        "Row 2 (t2), batch 1 may look at no key; its weights are taken as 0.",
+    assert [n for n in notes if "sees no key" in n] == [
+        "Row 1 (t1), batch 1 sees no key, for all of them are masked; its weights are taken as 0.",
+        "Row 2 (t2), batch 1 sees no key, for all of them are masked; its weights are taken as 0.",
     ]
     assert notes[-1].startswith("Each other row of weights adds up to 1")
     mask = {"keep": [[[1, 1], [1, 1]], [[0, 0], [1, 1]]]}
     spec = blockcalc.load({"x": X, "attn": {**A, "n_heads": 2, "mask": mask}})
     steps = {p.name: p for p in explain(spec, blockcalc.run(spec)) if isinstance(p, StepPiece)}
-    assert steps["attn.weights"].notes[0].startswith("Row 1 (t1), head 2 may look at no key")
+    assert steps["attn.weights"].notes[0].startswith("Row 1 (t1), head 2 sees no key")
 
 
 def test_padding_of_a_batch_is_not_headed_by_the_first_sentence() -> None:
@@ -232,7 +232,8 @@ def test_compare_says_what_it_cannot_do() -> None:
     )
     pieces = both({"x": X, "attn": A}, {"x": X, "attn": A, "tokens": ["a", "b"]})
     assert (
-        "tokens have other labels: t1, t2 in A, a, b in B" in dict(pieces[0].facts)["What is given"]
+        "tokens have other labels: t1, t2 in A, a, b in B"
+        in dict(pieces[0].facts)["Inputs and weights"]
     )
 
 

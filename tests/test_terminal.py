@@ -233,7 +233,7 @@ def test_ties_go_away_from_zero(values: str, places: str, shown: list[str]) -> N
 
 
 def test_the_head_tells_the_conventions() -> None:
-    out = text(cli("run", TINY)).partition("What is given")[0]
+    out = text(cli("run", TINY)).partition("Inputs and weights")[0]
     for words in ("3 (t1, t2, t3)", "d_model = 2, d_head = 2, d_ff = 3", "post-norm", "divides by n, eps = 0",
                   "√d_head = √2", "softmax plain", "activation ReLU", "row vectors",
                   "x → attention → + x → LayerNorm → FFN → + norm1 → LayerNorm → out",

@@ -73,7 +73,7 @@ class RoundOff:
 
 
 def is_certain(eq: Equation, inputs: Sequence[Array], at: At) -> bool:
-    """Tell whether a small number is none of round-off: exact operands make it."""
+    """Tell whether a small number is exact and no round-off: exact operands give it."""
 
     def leaf(e: Expr) -> Expr:
         return exact_figure(float(inputs[e.operand][e.at])) if isinstance(e, Cell) else e

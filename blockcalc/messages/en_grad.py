@@ -77,7 +77,7 @@ TEXTS: dict[str, str] = {
     "step.grad.along": "Along the row",
     "step.grad.new": "New {name}",
     "note.sums": "Sums over every {axes}.",
-    "note.unseen": "A query that sees no key passes no gradient on: row {rows}.",
+    "note.unseen": "A query whose keys are all masked passes no gradient on: row {rows}.",
     "note.step_at_zero": "ReLU at exactly 0 ({n} of {total}) takes the derivative 0.",
     "note.undefined.grad": "Row {row} ({token}){where}: its norm could not divide; its gradient is taken as 0, by convention.",
     "word.post": "post-norm",
