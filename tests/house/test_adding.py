@@ -163,7 +163,7 @@ def test_what_was_added_is_seen(copy: Path) -> None:
     assert "sandwich: a norm before and after each layer" in out
     assert (
         "x → ScaleNorm → attention → ScaleNorm → + x → ScaleNorm → FFN → ScaleNorm → + residual1"
-        in out
+        in " ".join(out.split())
     )
     assert "Mish(x) = " in out
     assert "norm4" in out
