@@ -12,6 +12,7 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from blockcalc.costs.explain import cost_pieces
 from blockcalc.costs.plan import of_file
 from blockcalc.costs.shapes import shape_pieces
 from blockcalc.explain.depth import Depth
-from blockcalc.explain.document import StepPiece
+from blockcalc.explain.document import Piece, StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.files.decode import decode, read_text
+from blockcalc.gradients.explain import explain_gradient
 from blockcalc.gradients.run import work_gradients
 from blockcalc.notation.alphabets import Text
 from blockcalc.reading.checker import Checker
@@ -113,18 +115,18 @@ def read_only(raw: bytes, name: str) -> Any:
 def whole_run(raw: bytes, name: str) -> None:
     """Read, work and say everything, forward, backward and counted; nothing that is said is a nan."""
     spec = read_only(raw, name)
-    said(spec, blockcalc.run(spec))
-    said(spec, work_gradients(spec))
+    said(explain(spec, blockcalc.run(spec), Depth("cells")))
+    said(explain_gradient(spec, work_gradients(spec), Depth("cells")))
     plan = of_file(spec)
     for pieces in (cost_pieces(plan), cost_pieces(plan, "tokens"), shape_pieces(plan)):
         for _ in pieces:
             pass
 
 
-def said(spec: blockcalc.Spec, trace: blockcalc.Trace) -> None:
-    """Say everything of a run."""
+def said(pieces: Iterable[Piece]) -> None:
+    """Say everything of a run; nothing that is said is a nan."""
     text = Text()
-    for piece in explain(spec, trace, Depth("cells")):
+    for piece in pieces:
         if isinstance(piece, StepPiece):
             shown = [text.render(e) for line in piece.lines for e in (line.left, line.result)]
             shown += [text.figure(f) for grid in piece.grids for row in grid.rows for f in row]
