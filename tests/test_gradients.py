@@ -19,7 +19,7 @@ from blockcalc.explain.document import Heading, Line, Listing, Remark, StepPiece
 from blockcalc.gradients.differences import differences
 from blockcalc.gradients.explain import explain_gradient
 from blockcalc.gradients.loss import loss_after
-from blockcalc.gradients.run import gradient_of, parameters, work_gradients
+from blockcalc.gradients.run import gradient_of, norm_of, parameters, work_gradients
 from blockcalc.gradients.stacks import depths
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.notation.alphabets import Latex, Text
@@ -809,3 +809,21 @@ def test_stacks_are_shown_alone(option: tuple[str, ...]) -> None:
         "take stop away"
         in cli("grad", THREE, "--depths", "1", "--set", "stop=attn.z").stderr.decode()
     )
+
+
+def test_a_norm_neither_overflows_nor_vanishes() -> None:
+    assert norm_of(np.array([3e200, -4e200])) == pytest.approx(5e200, rel=1e-15)
+    assert norm_of(np.array([3e-200, 4e-200])) == pytest.approx(5e-200, rel=1e-15)
+    assert norm_of(np.array([3.0, 4.0])) == 5.0
+    assert norm_of(np.array([[0.0], [0.0]])) == norm_of(np.array([])) == 0.0
+
+
+def test_the_table_of_huge_gradients_is_finite() -> None:
+    spec = blockcalc.loads(
+        "x: [[1, 2, 4]]\nattn: {out: [[1, 1, 0]]}\nffn: {w_1: [[-1e160], [0], [1e160]], w_2: [[1, 1, 3]]}\n"
+        "norm: {order: pre, eps: 1}\n"
+    )
+    trace = work_gradients(spec, "sum")
+    table = [p for p in explain_gradient(spec, trace) if isinstance(p, Listing)][-1]
+    assert table.rows[-1][1] == "2.683×10¹⁶⁰"
+    assert table.rows[0][1] == "3.286×10¹⁶⁰"

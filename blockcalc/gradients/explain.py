@@ -176,12 +176,12 @@ class GradientExplainer(Explainer):
         refs = [*inputs, *parameters(self.start)]
         top = scale(self.trace)
         rows: list[tuple[Entry, ...]] = []
-        squares = 0.0
+        norms: list[float] = []
         for ref in refs:
             g = gradient_of(self.trace, ref.name)
             quiet = np.abs(g) <= NOTHING * top
             g = np.where(quiet, 0.0, g)
-            squares += norm_of(g) ** 2 if ref.role == "weight" else 0.0
+            norms += [norm_of(g)] if ref.role == "weight" else []
             at = np.unravel_index(int(np.abs(g).argmax()), g.shape)
             where = "[" + ",".join(str(int(i) + 1) for i in at) + "]"
             largest = "0" if quiet.all() else self.written(float(g[at]))
@@ -191,7 +191,8 @@ class GradientExplainer(Explainer):
             rows.append(
                 (f"grad.{ref.name}", norm, largest, "" if quiet.all() else where, zeros, reason)
             )
-        rows.append((say("total.gradient"), self.written(float(np.sqrt(squares))), "", "", "", ""))
+        total = self.written(norm_of(np.array(norms)))
+        rows.append((say("total.gradient"), total, "", "", "", ""))
         heads = ("name", "norm", "largest", "where", "zeros", "reason")
         kinds = {"name": "name", "where": "text", "reason": "text"}
         columns = tuple(Column(say(f"column.{key}"), kinds.get(key, "number")) for key in heads)

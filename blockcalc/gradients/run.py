@@ -110,5 +110,10 @@ def _with_new(program: Program, rate: float) -> Program:
 
 
 def norm_of(values: Array) -> float:
-    """Give the root of the sum of squares."""
-    return float(np.sqrt((values**2).sum()))
+    """Give the root of the sum of squares, scaled so that no square overflows or underflows."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest == 0.0 or not np.isfinite(largest):
+        return largest
+    _, power = np.frexp(largest)
+    scaled = np.ldexp(values, -int(power))
+    return float(np.ldexp(np.sqrt((scaled**2).sum()), int(power)))

@@ -65,11 +65,11 @@ def depths(spec: Spec, counts: list[int], kind: str | None) -> Iterator[Depth]:
 def _depth(trace: Trace, order: str, n: int, i: int) -> Depth:
     start = f"blocks.{i}."
     own = [ref.name for ref in parameters(trace.program) if ref.name.startswith(start)]
-    squares = sum(norm_of(gradient_of(trace, name)) ** 2 for name in own)
+    norm = norm_of(np.array([norm_of(gradient_of(trace, name)) for name in own]))
     out = trace[f"blocks.{i}"]
     shares = tuple(_shares(trace, start))
-    rms = float(np.sqrt((out**2).mean()))
-    return Depth(order, n, float(trace.arrays["loss"][0]), i, sqrt(squares), rms, shares)
+    rms = norm_of(out) / sqrt(out.size)
+    return Depth(order, n, float(trace.arrays["loss"][0]), i, norm, rms, shares)
 
 
 def _shares(trace: Trace, start: str) -> Iterator[float | None]:
