@@ -20,7 +20,11 @@ def main() -> None:
     """Run the command line."""
     from blockcalc.cli.app import main as run
 
-    run()
+    try:
+        run()
+    finally:
+        # all is written; a signal while Python takes its modules down would end it as killed
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -46,13 +46,27 @@ def test_an_interrupted_import_is_quiet(name: str) -> None:
     assert (process.returncode, out, err) == (130, b"", b"")
 
 
+REACHED = """
+import os, sys
+class Told:
+    def find_spec(self, name, path=None, target=None):
+        if name == "blockcalc.cli.app":
+            os.write(2, b"ready")
+sys.meta_path.insert(0, Told())
+"""
+
+
 @pytest.mark.parametrize("how", COMMANDS)
-def test_any_moment_will_do(how: str) -> None:
+def test_any_moment_will_do(how: str, tmp_path: Path) -> None:
     """Before Python reaches the package, 15 ms or so, it ends in its own way."""
-    for delay in (60, 90, 120, 160, 220, 300):
+    (tmp_path / "sitecustomize.py").write_text(REACHED)
+    for delay in (0, 20, 40, 80, 120, 160, 220, 300):
         process = subprocess.Popen(
-            [*COMMANDS[how], "grad", str(SAMPLES[0])], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [*COMMANDS[how], "grad", str(SAMPLES[0])], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
         )  # fmt: skip
+        assert process.stderr is not None
+        assert process.stderr.read(5) == b"ready"
         time.sleep(delay / 1000)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=20)
