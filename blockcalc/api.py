@@ -132,7 +132,7 @@ def grad(source: Source, loss: str | None = None, *, chain: bool = False) -> Tra
     ----------
     source : path, mapping or Spec
     loss : str, optional
-        ``sum``, ``mse`` or ``dot``; by default what the file says.
+        Its kind, such as ``mse``; by default what the file says.
     chain : bool
         Whether softmax and norms are gone through step by step, and not by their closed forms.
 

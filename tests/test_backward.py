@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import blockcalc
 from blockcalc.ops.op import Array
 from blockcalc.program.backward import with_gradients
-from blockcalc.program.loss import Loss
+from blockcalc.program.loss import LOSSES, Loss
 from blockcalc.program.program import Program
 from blockcalc.program.trace import steps
 from tests.helpers import random_data, sample_specs
@@ -51,7 +51,7 @@ def test_every_gradient_of_the_frameworks(path: Any, kind: str, chain: bool) -> 
     z = np.load(path)
     spec = blockcalc.load(as_data(path.stem, z))
     other = {"loss.with": z["G"]} if kind == "dot" else {"loss.target": z["target"]}
-    program, values = worked(spec, Loss(kind), other, chain)
+    program, values = worked(spec, LOSSES[kind], other, chain)
     start, total = ("gl.", "loss.lin") if kind == "dot" else ("gm.", "loss.mse")
     assert abs(values["loss"][0] - z[total]) <= 1e-9 * max(1.0, abs(z[total]))
     seen = 0
@@ -78,8 +78,8 @@ def _ends(spec: blockcalc.Spec) -> dict[str, Any]:
 
 
 def _agree(spec: blockcalc.Spec) -> None:
-    closed = worked(spec, Loss("dot"), _ends(spec))[1]
-    chain = worked(spec, Loss("dot"), _ends(spec), chain=True)[1]
+    closed = worked(spec, LOSSES["dot"], _ends(spec))[1]
+    chain = worked(spec, LOSSES["dot"], _ends(spec), chain=True)[1]
     for name in closed:
         if name.startswith("grad.") and name in chain:
             size = max(1.0, np.abs(chain[name]).max())

@@ -22,9 +22,9 @@ from blockcalc.ops.expr import Cell, Dots, Fold, Num, Slot, operations
 from blockcalc.ops.matmul import Gram
 from blockcalc.ops.movement import Columns, Gather, Placed, Repeat
 from blockcalc.ops.op import Op, Ref
-from blockcalc.ops.reduce import Reduce
+from blockcalc.ops.reduce import Everywhere, Reduce, Whole
 from blockcalc.program.backward import with_gradients
-from blockcalc.program.loss import Loss, Ones, Whole
+from blockcalc.program.loss import LOSSES
 from blockcalc.reading.load import load
 from tests.helpers import HERE
 
@@ -63,7 +63,7 @@ def test_rules_of_what_only_a_backward_pass_has() -> None:
         (Total((0,)), (X,)),
         (Along(3, "d"), (Ref("v", "v", ("token",), (2,), "computed"),)),
         (Whole(), (X,)),
-        (Ones(), (X,)),
+        (Everywhere(), (X,)),
     ):
         assert op.rule(refs)
         assert op.per_cell(refs) >= 0 if refs else True
@@ -83,7 +83,7 @@ def test_movements_and_their_gradients_are_each_others_mirror() -> None:
 def test_the_start_of_a_program() -> None:
     program = build(load(DATA))
     assert program.start() is program
-    whole = with_gradients(program, Loss("sum"))
+    whole = with_gradients(program, LOSSES["sum"])
     assert whole.start() == program
     assert whole.find("grad.scores") == "grad.attn.scores"
     assert whole.find("scores") == "attn.scores"
@@ -99,7 +99,7 @@ def test_the_start_of_a_program() -> None:
         )
     )
     with pytest.raises(LookupFault, match="several"):
-        with_gradients(stack, Loss("sum")).find("grad.scores")
+        with_gradients(stack, LOSSES["sum"]).find("grad.scores")
 
 
 def test_a_norm_that_leads_nowhere_has_no_gradient() -> None:
@@ -109,7 +109,7 @@ def test_a_norm_that_leads_nowhere_has_no_gradient() -> None:
         "norm": {"order": "pre"},
         "stop": "residual1",
     }
-    program = with_gradients(build(load(data)), Loss("sum"))
+    program = with_gradients(build(load(data)), LOSSES["sum"])
     assert program.find("grad.x") == "grad.residual1"
     assert "grad.norm1" not in program.refs()
 

@@ -27,7 +27,7 @@ from blockcalc.ops.elementwise import Centered, Elementwise, Quotient
 from blockcalc.ops.expr import Binary, Call, Cell, Expr, Fold, Num
 from blockcalc.ops.op import Array, Op, Ref
 from blockcalc.program.backward import with_gradients
-from blockcalc.program.loss import Loss
+from blockcalc.program.loss import LOSSES
 from blockcalc.program.program import Equation
 from blockcalc.program.trace import Trace
 from blockcalc.reading.load import load
@@ -51,7 +51,7 @@ def _backward_equations() -> list[Equation]:
         program = blockcalc.run(spec).program
         for chain in (False, True):
             for kind in ("sum", "mse", "dot"):
-                equations = with_gradients(program, Loss(kind), chain).equations
+                equations = with_gradients(program, LOSSES[kind], chain).equations
                 for eq in equations[len(program.equations) :]:
                     found.setdefault((eq.op, tuple(r.shape for r in eq.inputs)), eq)
     return list(found.values())
@@ -412,7 +412,7 @@ def test_a_published_hidden_layer_with_its_mask() -> None:
         "x": x, "attn": {"out": np.zeros_like(x)}, "norm": {"order": "pre"}, "stop": "ffn.out",
         "ffn": {"w_1": w1, "b_1": [1, 1, 0], "w_2": w2, "b_2": [1, 2, 1, 3]},
     }  # fmt: skip
-    program = with_gradients(_plain_ffn(), Loss("dot"))
+    program = with_gradients(_plain_ffn(), LOSSES["dot"])
     values = {"x": x.astype(float), "ffn.w_1": w1.astype(float), "ffn.b_1": np.array([1.0, 1, 0]), "ffn.w_2": w2.astype(float),
               "ffn.b_2": np.array([1.0, 2, 1, 3]), "ffn.w_3": w3.astype(float), "loss.with": z3}  # fmt: skip
     from blockcalc.program.trace import steps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from blockcalc.cli.inputs import depth_of, parse_depths, parse_rate, read_spec
 from blockcalc.cli.options import (
     AllOpt,
+    ChainOpt,
     Color,
     ColorOpt,
     DebugOpt,
@@ -20,13 +20,14 @@ from blockcalc.cli.options import (
     ErrorFormat,
     ErrorOpt,
     FileArg,
+    LossOpt,
     NoColorOpt,
     NoProseOpt,
     NormOpt,
+    RateOpt,
     RoundOpt,
     SetOpt,
     StepsOpt,
-    words,
 )
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
@@ -36,21 +37,6 @@ if TYPE_CHECKING:
     from blockcalc.nn.spec import Spec
     from blockcalc.program.trace import Trace
     from blockcalc.views.terminal import Terminal
-
-
-class LossKind(StrEnum):
-    """The words of ``--loss``."""
-
-    sum = "sum"
-    mse = "mse"
-    dot = "dot"
-
-
-LossOpt = Annotated[
-    LossKind | None, typer.Option("--loss", metavar=words(LossKind), help=say("help.loss"))
-]
-ChainOpt = Annotated[bool, typer.Option("--chain", help=say("help.chain"))]
-RateOpt = Annotated[str | None, typer.Option("--lr", metavar="NUMBER", help=say("help.lr"))]
 
 
 def register(app: typer.Typer) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from blockcalc.messages import say
 from blockcalc.nn.orders import ORDERS
+from blockcalc.program.loss import LOSSES
 
 
 class Order(StrEnum):
@@ -18,6 +19,15 @@ class Order(StrEnum):
     _ignore_ = "members key"
     members = vars()
     for key in ORDERS:
+        members[key] = key
+
+
+class LossKind(StrEnum):
+    """The words of ``--loss``: the losses that there are."""
+
+    _ignore_ = "members key"
+    members = vars()
+    for key in LOSSES:
         members[key] = key
 
 
@@ -60,6 +70,11 @@ FileArg = Annotated[str | None, typer.Argument(metavar="FILE", help=say("help.fi
 NormOpt = Annotated[
     Order | None, typer.Option("--norm", metavar=words(Order), help=say("help.norm"))
 ]
+LossOpt = Annotated[
+    LossKind | None, typer.Option("--loss", metavar=words(LossKind), help=say("help.loss"))
+]
+ChainOpt = Annotated[bool, typer.Option("--chain", help=say("help.chain"))]
+RateOpt = Annotated[str | None, typer.Option("--lr", metavar="NUMBER", help=say("help.lr"))]
 EpsOpt = Annotated[str | None, typer.Option("--eps", metavar="NUMBER", help=say("help.eps"))]
 SetOpt = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=say("help.set"))

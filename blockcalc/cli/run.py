@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from blockcalc.cli.formats import with_formats
-from blockcalc.cli.grad import ChainOpt, LossOpt, RateOpt
 from blockcalc.cli.inputs import depth_of, read_spec
 from blockcalc.cli.options import (
     AllOpt,
+    ChainOpt,
     Color,
     ColorOpt,
     DebugOpt,
@@ -24,10 +24,12 @@ from blockcalc.cli.options import (
     ErrorOpt,
     FileArg,
     Formats,
+    LossOpt,
     NoColorOpt,
     NoProseOpt,
     NormOpt,
     Order,
+    RateOpt,
     RoundOpt,
     SetOpt,
     StepsOpt,

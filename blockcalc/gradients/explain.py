@@ -19,11 +19,12 @@ from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.counts import significant
 from blockcalc.ops.elementwise import Elementwise, Quotient
-from blockcalc.ops.expr import Call, Name, walk
+from blockcalc.ops.expr import Call, Name, Slot, walk
 from blockcalc.ops.movement import Columns
 from blockcalc.ops.op import Array, Ref
 from blockcalc.ops.rotate import Rotate
-from blockcalc.program.loss import Loss
+from blockcalc.program.backward import BackwardSettings
+from blockcalc.program.loss import LOSSES, Loss
 from blockcalc.program.program import Equation, Section
 from blockcalc.program.trace import Step, Trace
 
@@ -70,13 +71,14 @@ class GradientExplainer(Explainer):
         yield Heading(say("heading.table"), prose=say("prose.table") if self.depth.prose else None)
         yield self.table()
 
-    def _kind(self) -> str:
-        """Name the kind of the loss."""
-        (loss,) = (s for s in self.program.sections if s.name == "loss")
-        return str(loss.settings.of)
+    @property
+    def loss(self) -> Loss:
+        """Find the loss."""
+        (section,) = (s for s in self.program.sections if s.name == "loss")
+        return LOSSES[section.settings.of]
 
     def _loss(self) -> tuple[str, ...]:
-        text = loss_text(self.spec, Loss(self._kind()))
+        text = loss_text(self.spec, self.loss)
         value = self.written(float(self.trace.arrays["loss"][0]))
         return text, say("loss.value", value=value)
 
@@ -149,12 +151,14 @@ class GradientExplainer(Explainer):
             yield say("note.sums", axes=" and ".join(dict.fromkeys(over)))
         if unseen := self.unseen(eq):
             yield say("note.unseen", rows=", ".join(unseen))
-        if isinstance(eq.op, Elementwise):
-            slots = {
-                e.args[0] for e in walk(eq.op.body) if isinstance(e, Call) and e.function == "step"
+        section = self.program.section_of(step.index)
+        of_loss = section is not None and section.settings == BackwardSettings("loss")
+        if isinstance(eq.op, Elementwise) and not of_loss:
+            steps = {
+                e.args for e in walk(eq.op.body) if isinstance(e, Call) and e.function == "step"
             }
-            for slot in slots:
-                taken = step.inputs[slot.index] if hasattr(slot, "index") else np.ones(1)
+            for slot in (args[0] for args in steps if isinstance(args[0], Slot)):
+                taken = step.inputs[slot.index]
                 n = int((taken == 0).sum())
                 if n:
                     yield say("note.step_at_zero", n=n, total=taken.size)
@@ -217,14 +221,14 @@ class GradientExplainer(Explainer):
         return say("why.masked") if ref.role == "data" and self._unseen(start, quiet) else ""
 
     def _constant(self) -> bool:
-        """Tell whether the loss is the sum of rows that a norm has just brought to the same sum."""
+        """Tell whether the loss sums rows that a norm has just brought to the same sum."""
         last = self.start.sections[-1] if self.start.sections else None
         norm = (
             last is not None
             and last.kind == "layer_norm"
             and last.last == len(self.start.equations)
         )
-        return self._kind() == "sum" and norm and isinstance(self.start.equations[-1].op, Quotient)
+        return self.loss.uniform and norm and isinstance(self.start.equations[-1].op, Quotient)
 
     def _dead(self, start: str, ref: Ref, quiet: Array) -> Array | None:
         """Find the zeros that belong to a hidden unit which ReLU silences for all tokens."""

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from blockcalc.errors import Fault, InputError, UsageError
 from blockcalc.messages import say
-from blockcalc.messages.words import dims
+from blockcalc.messages.words import did_you_mean, dims
 from blockcalc.nn.block import build
 from blockcalc.nn.run import run
 from blockcalc.nn.spec import Spec
 from blockcalc.ops.op import Array, Ref
-from blockcalc.program.loss import Loss
+from blockcalc.ops.reduce import Whole
+from blockcalc.program.loss import DEFAULT, LOSSES, OTHERWISE, Loss
 from blockcalc.program.trace import Trace
 
 
@@ -21,15 +22,18 @@ def choose_loss(spec: Spec, kind: str | None = None) -> Loss:
     Raises
     ------
     UsageError
-        The loss needs a matrix that is not there.
+        There is no such loss, or it needs a matrix that is not there.
     """
     out = _result(spec)
-    kind = kind or spec.loss or ("mse" if out.shape == spec.arrays["x"].shape else "sum")
-    loss = Loss(kind)
-    own = kind == "mse" and out.shape == spec.arrays["x"].shape
+    like_x = out.shape == spec.arrays["x"].shape
+    kind = kind or spec.loss or (DEFAULT if like_x else OTHERWISE).kind
+    if kind not in LOSSES:
+        text = say("word.unknown", what="loss", known=", ".join(LOSSES), got=kind)
+        raise UsageError(Fault(text, hint=did_you_mean(kind, list(LOSSES))))
+    loss = LOSSES[kind]
+    own = loss.key == "target" and like_x
     if loss.matrix and loss.matrix not in spec.arrays and not own:
-        key = loss.matrix.removeprefix("loss.")
-        raise UsageError(Fault(say("loss.needs", kind=kind, key=key)))
+        raise UsageError(Fault(say("loss.needs", kind=kind, key=loss.key)))
     if loss.matrix in spec.arrays and spec.arrays[loss.matrix].shape != out.shape:
         sizes = {"has": dims(spec.arrays[loss.matrix].shape), "wanted": dims(out.shape)}
         text = say("loss.shape", name=loss.matrix, out=out.name, **sizes)
@@ -47,7 +51,7 @@ def _result(spec: Spec) -> Ref:
 def loss_text(spec: Spec, loss: Loss) -> str:
     """Say in a formula what the loss is."""
     given = not loss.matrix or loss.matrix in spec.arrays
-    return say(f"loss.{loss.kind}" if given else "loss.mse.x", name=_result(spec).name)
+    return say(f"loss.{loss.kind}" if given else f"loss.{loss.kind}.x", name=_result(spec).name)
 
 
 def with_matrix(spec: Spec, loss: Loss, trace: Trace) -> dict[str, Array]:
@@ -75,6 +79,7 @@ def loss_of(spec: Spec, loss: Loss) -> float:
 
 def loss_value(loss: Loss, out: Array, other: Array | None) -> float:
     """Work a loss from the result and its matrix."""
-    if loss.kind == "sum" or other is None:
-        return float(out.sum())
-    return float((out * other).sum() if loss.kind == "dot" else ((out - other) ** 2).mean())
+    operands = [out] if other is None else [out, other]
+    if loss.difference:
+        operands = [out - other]
+    return float(Whole(loss.tree, loss.mean).forward(operands)[0])

@@ -29,7 +29,7 @@ def work_gradients(
     ----------
     spec : Spec
     kind : str, optional
-        ``sum``, ``mse`` or ``dot``, over what the file says.
+        The kind of the loss, over what the file says.
     chain : bool
         Whether softmax and norms are gone through step by step.
     rate : float, optional

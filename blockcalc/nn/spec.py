@@ -137,7 +137,7 @@ class Spec:
     evaluation : bool
         Whether dropout is written in the file and off.
     loss : str or None
-        Where a backward pass starts, ``sum``, ``mse`` or ``dot``; its matrix is ``loss.target`` or ``loss.with``.
+        Where a backward pass starts, a key of ``LOSSES``; its matrix is ``loss.target`` or ``loss.with``.
     expect : mapping
         A person's own numbers by step; nan where not judged.
     origins : mapping

@@ -1,7 +1,8 @@
-"""Reduce the last axis: sum, mean, maximum."""
+"""Reduce the last axis, to a sum, a mean or the maximum, or all axes to one number."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from blockcalc.messages import say
 from blockcalc.ops.broadcast import Along
 from blockcalc.ops.derivative import ONE, derivative, needed, times
 from blockcalc.ops.elementwise import ITSELF, Elementwise
-from blockcalc.ops.evaluate import arrays
+from blockcalc.ops.evaluate import arrays, evaluate
 from blockcalc.ops.expr import (
     At,
     Cell,
@@ -21,6 +22,7 @@ from blockcalc.ops.expr import (
     Num,
     Over,
     Slot,
+    entrywise,
     fill,
     operations,
     substitute,
@@ -113,3 +115,59 @@ class Reduce(Op):
 
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         return None if self.kind == "max" else self.forward([np.abs(xs[0])])
+
+
+@dataclass(frozen=True)
+class Whole(Op):
+    """One number: the sum, or the mean, of what is made of all entries that stand at the same place."""
+
+    each: Expr = ITSELF
+    mean: bool = False
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return ("loss",), (1,)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        total = arrays(self.each, xs).sum().reshape(1)
+        return np.asarray(total / xs[0].size if self.mean else total)
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        total = Over("sum", entrywise(fill(self.each, xs)))
+        return total / Name("N") if self.mean else total
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        places = list(np.ndindex(*refs[0].shape))
+        terms = (fill(self.each, [Cell(k, place) for k in range(len(refs))]) for place in places)
+        total = Fold("+", tuple(terms))
+        return total / len(places) if self.mean else total
+
+    def rule(self, refs: Sequence[Ref]) -> str:
+        return say("rule.whole")
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        n = math.prod(refs[0].shape)
+        return n - 1 + n * operations(self.each) + self.mean
+
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        return self.forward([np.abs(x) for x in xs])
+
+
+@dataclass(frozen=True)
+class Everywhere(Op):
+    """The same constant in every place: the gradient of a sum, or of a mean, by what it sums."""
+
+    value: Expr = ONE
+
+    worked = False
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return refs[0].axes, refs[0].shape
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        return np.full_like(xs[0], evaluate(self.value, lambda leaf: leaf))
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return self.value
+
+    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
+        return self.value

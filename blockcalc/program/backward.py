@@ -13,11 +13,12 @@ from functools import reduce
 from math import prod
 from operator import add
 
-from blockcalc.ops.elementwise import SQUARE, Elementwise, Quotient
+from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.expr import Num, Slot
 from blockcalc.ops.op import Gradient, Op, Ref
+from blockcalc.ops.reduce import Everywhere, Whole
 from blockcalc.program.builder import Builder
-from blockcalc.program.loss import Loss, Ones, Whole
+from blockcalc.program.loss import Loss
 from blockcalc.program.program import Equation, Program, Section
 
 INNER = {"product": "prod", "row_sum": "sum", "product_mean": "mean_prod", "row_mean": "mean"}
@@ -148,30 +149,33 @@ class _Backward:
 
     def _start(self, out: Ref) -> None:
         """Write the loss, and its gradient by the result."""
-        first = len(self.b.equations)
         loss, b = self.loss, self.b
-        grad, symbol = f"grad.{out.name}", f"grad:{out.symbol}"
-        if loss.kind == "sum":
-            b.add("loss", "L", Whole(), out)
-            self._write_section("loss", "loss", (out,), first, of="sum")
-            self.done[out.name] = b.add(grad, symbol, Ones(), out)
-            return self._write_section(grad, "grad", (out,), first + 1, of="loss")
-        letter = "Y" if loss.kind == "mse" else "G"
-        other = Ref(loss.matrix, letter, out.axes, out.shape, "constant")
-        b.inputs[other.name] = other
-        if loss.kind == "dot":
-            b.add("loss", "L", Whole(Slot(0) * Slot(1)), out, other)
-            self._write_section("loss", "loss", (out,), first, of="dot")
-            b.alias(other, grad)
-            self.done[out.name] = other
-            return None
-        difference = Elementwise.on(lambda y, t: y - t, out, other)
-        each = b.add("loss.difference", "Err", difference, out, other)
-        b.add("loss", "L", Whole(SQUARE, mean=True), each)
-        self._write_section("loss", "loss", (out,), first, of="mse")
-        slope = Elementwise(2.0 * Slot(0) / Num(float(prod(out.shape)), "N"))
-        self.done[out.name] = b.add(grad, symbol, slope, each)
-        return self._write_section(grad, "grad", (out,), first + 2, of="loss")
+        first = len(b.equations)
+        operands = [out]
+        if loss.key:
+            other = Ref(loss.matrix, loss.symbol, out.axes, out.shape, "constant")
+            b.inputs[other.name] = other
+            operands.append(other)
+        if loss.difference:
+            op = Elementwise.on(lambda y, t: y - t, *operands)
+            operands = [b.add("loss.difference", "Err", op, *operands)]
+        b.add("loss", "L", Whole(loss.tree, loss.mean), *operands)
+        self._write_section("loss", "loss", (out,), first, of=loss.kind)
+        self._first_gradient(out, operands)
+
+    def _first_gradient(self, out: Ref, operands: list[Ref]) -> None:
+        """Write the gradient of the loss by the result, from what the loss takes."""
+        first, name = len(self.b.equations), f"grad.{out.name}"
+        slope = self.loss.slope
+        if self.loss.mean:
+            slope = slope / Num(float(prod(out.shape)), "N")
+        if isinstance(slope, Slot):
+            self.done[out.name] = operands[slope.index]
+            self.b.alias(operands[slope.index], name)
+            return
+        op = Everywhere(slope) if self.loss.uniform else Elementwise(slope)
+        self.done[out.name] = self.b.add(name, f"grad:{out.symbol}", op, *operands)
+        self._write_section(name, "grad", (out,), first, of="loss")
 
     def _through(self, index: int) -> None:
         """Write what an equation gives back to its operands."""

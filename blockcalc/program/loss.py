@@ -1,85 +1,76 @@
-"""Losses: one number made of a result, and the operations that only a loss needs."""
+"""The losses, each one record: the number that a backward pass starts from."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from blockcalc.messages import say
-from blockcalc.ops.broadcast import ITSELF
-from blockcalc.ops.evaluate import arrays
-from blockcalc.ops.expr import At, Cell, Expr, Fold, Name, Num, Over, entrywise, fill, operations
-from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
-
-
-@dataclass(frozen=True)
-class Whole(Op):
-    """One number: the sum, or the mean, of what is made of all entries that stand at the same place."""
-
-    each: Expr = ITSELF
-    mean: bool = False
-
-    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
-        return ("loss",), (1,)
-
-    def forward(self, xs: Sequence[Array]) -> Array:
-        total = arrays(self.each, xs).sum().reshape(1)
-        return np.asarray(total / xs[0].size if self.mean else total)
-
-    def formula(self, xs: Sequence[Expr]) -> Expr:
-        total = Over("sum", entrywise(fill(self.each, xs)))
-        return total / Name("N") if self.mean else total
-
-    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
-        places = list(np.ndindex(*refs[0].shape))
-        terms = (fill(self.each, [Cell(k, place) for k in range(len(refs))]) for place in places)
-        total = Fold("+", tuple(terms))
-        return total / len(places) if self.mean else total
-
-    def rule(self, refs: Sequence[Ref]) -> str:
-        return say("rule.whole")
-
-    def per_cell(self, refs: Sequence[Ref]) -> int:
-        n = math.prod(refs[0].shape)
-        return n - 1 + n * operations(self.each) + self.mean
-
-    def magnitude(self, xs: Sequence[Array]) -> Array | None:
-        return self.forward([np.abs(x) for x in xs])
-
-
-@dataclass(frozen=True)
-class Ones(Op):
-    """One in every place: the gradient of a sum by what it sums."""
-
-    worked = False
-
-    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
-        return refs[0].axes, refs[0].shape
-
-    def forward(self, xs: Sequence[Array]) -> Array:
-        return np.ones_like(xs[0])
-
-    def formula(self, xs: Sequence[Expr]) -> Expr:
-        return Num(1.0)
-
-    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
-        return Num(1.0)
+from blockcalc.ops.derivative import derivative
+from blockcalc.ops.expr import Expr, Num, Slot
 
 
 @dataclass(frozen=True)
 class Loss:
-    """Where the backward pass starts: one number made of the result.
+    """One number made of the result: a sum or a mean over all entries.
 
-    ``sum`` of all its entries, ``dot`` with a matrix entry by entry, or ``mse``, the mean of the squared
-    differences from a target.
+    Attributes
+    ----------
+    kind : str
+        Its word, which also finds its texts: ``loss.KIND``, and ``loss.KIND.x`` where it has a target.
+    each : callable
+        What is summed, as a tree: of an entry of the result, and of that of its matrix where it has one.
+    key : str
+        The key of its matrix beside ``loss.kind``: ``target`` (x where it is left out), ``with``, or empty.
+    symbol : str
+        How formulas write its matrix.
+    difference : bool
+        Whether ``each`` takes the difference of the two, which is then a step of its own.
+    mean : bool
+        Whether the sum is divided by the number of entries, N.
     """
 
     kind: str
+    each: Callable[..., Expr]
+    key: str = ""
+    symbol: str = ""
+    difference: bool = False
+    mean: bool = False
 
     @property
     def matrix(self) -> str:
-        """Name the matrix that goes with it: ``loss.with``, ``loss.target``, or none."""
-        return {"dot": "loss.with", "mse": "loss.target"}.get(self.kind, "")
+        """Name its matrix, ``loss.target`` or ``loss.with``; empty if it has none."""
+        return f"loss.{self.key}" if self.key else ""
+
+    @property
+    def tree(self) -> Expr:
+        """Give what is summed, with slots for its operands."""
+        operands = 2 if self.key and not self.difference else 1
+        return self.each(*(Slot(i) for i in range(operands)))
+
+    @property
+    def slope(self) -> Expr:
+        """Differentiate what is summed by the result: where the backward pass starts."""
+        return derivative(self.tree, 0)
+
+    @property
+    def uniform(self) -> bool:
+        """Tell whether the gradient is the same for every entry of the result."""
+        return isinstance(self.slope, Num)
+
+
+LOSSES: dict[str, Loss] = {
+    loss.kind: loss
+    for loss in (
+        Loss("sum", lambda y: y),
+        Loss("mse", lambda d: d**2.0, key="target", symbol="Y", difference=True, mean=True),
+        Loss("dot", lambda y, g: y * g, key="with", symbol="G"),
+    )
+}
+DEFAULT = LOSSES["mse"]  # asks for x again, where the result has its shape
+OTHERWISE = LOSSES["sum"]
+KEYS = tuple(dict.fromkeys(loss.key for loss in LOSSES.values() if loss.key))
+
+
+def implied(key: str) -> Loss:
+    """Give the loss that is meant where only its matrix is given: the first with that key."""
+    return next(loss for loss in LOSSES.values() if loss.key == key)

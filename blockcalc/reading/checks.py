@@ -14,6 +14,7 @@ from blockcalc.messages.words import dims
 from blockcalc.nn.block import build, written
 from blockcalc.nn.spec import BlockSpec, Spec
 from blockcalc.program.builder import Misfit, Missing
+from blockcalc.program.loss import KEYS
 from blockcalc.program.program import Program
 from blockcalc.reading.checker import Checker
 from blockcalc.reading.shapes import check_shapes
@@ -88,7 +89,7 @@ def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
         _check_unused(c, spec, program)
     _check_answers(c, spec, _whole(spec, program))
     out = program.equations[-1].out if program.equations else None
-    for key in ("loss.target", "loss.with"):
+    for key in (f"loss.{key}" for key in KEYS):
         if out is not None and key in spec.arrays and spec.arrays[key].shape != out.shape:
             sizes = {"has": dims(spec.arrays[key].shape), "wanted": dims(out.shape)}
             c.fault(key, say("loss.shape", name=key, out=out.name, **sizes))

@@ -11,6 +11,7 @@ from blockcalc.files.source import Path
 from blockcalc.messages import say
 from blockcalc.nn.norms import NORMS
 from blockcalc.nn.orders import NORM_KEYS, ORDERS, SUBLAYERS
+from blockcalc.program.loss import KEYS, LOSSES, implied
 from blockcalc.program.rounding import Rounding
 from blockcalc.reading.block_keys import _attention, _ffn, _norm_part, eps
 from blockcalc.reading.checker import Checker, is_text, kind_of, quoted
@@ -226,13 +227,13 @@ def _loss(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     """Read where the backward pass starts; the matrix goes with the kind that needs it."""
     before = len(c.faults)
     found = c.mapping(value, path, _LOSS)
-    kind = found.get("kind") or ("mse" if "target" in found else "dot" if "with" in found else None)
+    kind = found.get("kind") or next((implied(key).kind for key in KEYS if key in found), None)
     if len(c.faults) > before:
         return {}
     if kind is None:
         c.fault(path, say("key.required", key="loss.kind"))
-    for key, own in (("target", "mse"), ("with", "dot")):
-        if key in found and kind != own:
+    for key in KEYS:
+        if key in found and (kind is None or LOSSES[kind].key != key):
             c.fault((*path, key), say("loss.spare", key=f"loss.{key}", kind=kind), key=True)
     return {**found, "kind": kind}
 
@@ -264,7 +265,7 @@ _DROPOUT: dict[str, Kind] = {
     "seed": whole(2**32 - 1),
     "keep": _keeps,
 }
-_LOSS: dict[str, Kind] = {"kind": word("sum", "mse", "dot"), "target": entries, "with": entries}
+_LOSS: dict[str, Kind] = {"kind": word(*LOSSES), **dict.fromkeys(KEYS, entries)}
 _ROUND: dict[str, Kind] = {
     key: Kind(_digits, lambda low=low: {"type": "integer", "minimum": low, "maximum": 15})  # type: ignore[misc]
     for key, low in (("decimals", 0), ("significant", 1))

@@ -1,4 +1,4 @@
-"""To add one thing, touch one place: an activation, a norm, an order and a format are added to a copy and tried."""
+"""To add one thing, touch one place: an activation, a norm, an order, a loss and a format are added to a copy and tried."""
 
 from __future__ import annotations
 
@@ -32,11 +32,21 @@ TEXTS = {
     "note.undefined.scale_norm": "Row {row} ({token}){where}: all its numbers are 0 and eps is 0; its normalized numbers are taken as 0.",
     "section.grad.scale_norm": "Backward through a ScaleNorm",
     "prose.grad.scale_norm": "The length is divided by once more.",
+    "loss.mae": "L = mean over all N entries of |{name} - loss.target|",
+    "loss.mae.x": "L = mean over all N entries of |{name} - x|",
     "help.plain": "Headings and worked lines as plain text.",
 }  # fmt: skip
 MISH = """    "mish": _activation(
         "Mish", lambda x: x * ((1.0 + exp(x)) ** 2.0 - 1.0) / ((1.0 + exp(x)) ** 2.0 + 1.0)
     ),
+"""
+MAE = """
+from blockcalc.ops.expr import call
+
+LOSSES["mae"] = Loss(
+    "mae", lambda d: call("max", 0.0, d) + call("max", 0.0, -d),
+    key="target", symbol="Y", difference=True, mean=True,
+)
 """
 SCALE_NORM = '''
 def scale_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref]:
@@ -92,6 +102,27 @@ BLOCK = {
     "ffn": {"activation": "mish", "w_1": [[1, 0], [0, 1], [1, -1]], "w_2": [[1, 0, 1], [0, 1, 1]]},
 }  # fmt: skip
 
+# what is added: its one place, beside its texts and the file of a format
+PLACES = {
+    "activation": ("nn/activations.py", "ACTIVATIONS: dict[str, Elementwise] = {\n", MISH),
+    "norm": (
+        "nn/norms.py",
+        '    "rms": Norm(rms_norm, rms_norm_gradient, "RMSNorm"),\n}\n',
+        SCALE_NORM,
+    ),
+    "order": ("nn/orders.py", '    "pre": Order(pre_norm, normalized=False),\n}\n', SANDWICH),
+    "loss": (
+        "program/loss.py",
+        '        Loss("dot", lambda y, g: y * g, key="with", symbol="G"),\n    )\n}\n',
+        MAE,
+    ),
+    "format": (
+        "views/__init__.py",
+        "FORMATS = {\n",
+        '    "plain": Format("plain", ".txt", "plain:plain"),\n',
+    ),
+}
+
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -106,10 +137,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert text.count(old) == 1, (name, old)
         path.write_text(text.replace(old, new), encoding="utf-8")
 
-    edit("nn/activations.py", 'ACTIVATIONS: dict[str, Elementwise] = {\n', 'ACTIVATIONS: dict[str, Elementwise] = {\n' + MISH)  # fmt: skip
-    edit("nn/norms.py", "\n\ndef _normalized(", SCALE_NORM + "\n\ndef _normalized(")
-    edit("nn/orders.py", "\nSUBLAYERS = ", SANDWICH + "\n\nSUBLAYERS = ")
-    edit("views/__init__.py", 'FORMATS = {\n', 'FORMATS = {\n    "plain": Format("plain", ".txt", "plain:plain"),\n')  # fmt: skip
+    for file, after, new in PLACES.values():
+        edit(file, after, after + new)
     (root / "blockcalc" / "views" / "plain.py").write_text(PLAIN, encoding="utf-8")
     texts = "".join(f"    {key!r}: {text!r},\n" for key, text in TEXTS.items())
     edit("messages/en.py", "TEXTS: dict[str, str] = {\n", "TEXTS: dict[str, str] = {\n" + texts)
@@ -136,6 +165,18 @@ def run(copy: Path, *args: str) -> str:
         ("grad", "block.json", "--numeric"),
         ("grad", "block.json", "--chain", "--detail", "cells"),
         ("grad", "block.json", "--depths", "1,2"),
+        ("grad", "block.json", "--loss", "mae", "--numeric"),
+        ("grad", "block.json", "--loss", "mae", "--chain", "--lr", "0.1", "--detail", "cells"),
+        ("grad", "block.json", "--loss", "mae", "--depths", "1"),
+        (
+            "grad",
+            "block.json",
+            "--set",
+            "loss.kind=mae",
+            "--set",
+            "loss.target=[[1, 0, 0], [0, 1, 1]]",
+        ),
+        ("grad", "--help"),
         ("compare", "block.json", "samples/three_features.yaml"),
         ("compare", "block.json"),
         ("shapes", "block.json"),
@@ -146,6 +187,8 @@ def run(copy: Path, *args: str) -> str:
         ("export", "block.json", "--plain"),
         ("export", "block.json", "--plain", "--grad"),
         ("export", "block.json", "--latex", "--grad"),
+        ("export", "block.json", "--latex", "--grad", "--loss", "mae"),
+        ("export", "block.json", "--json", "--grad", "--loss", "mae"),
         ("export", "block.json", "--json"),
         ("schema",),
         ("run", "--help"),
@@ -171,3 +214,17 @@ def test_what_was_added_is_seen(copy: Path) -> None:
     assert "All gradients agree" in agreed
     assert "sandwich" in run(copy, "grad", "block.json", "--depths", "1")
     assert "# Attention" in run(copy, "export", "block.json", "-o", "-", "--plain")
+
+
+def test_a_loss_that_was_added_is_chosen_worked_and_said(copy: Path) -> None:
+    out = " ".join(run(copy, "grad", "block.json", "--loss", "mae", "--numeric").split())
+    assert "- x|" in out
+    assert "All gradients agree" in out
+    wrong = subprocess.run(
+        [sys.executable, "-m", "blockcalc", "grad", "block.json", "--set", "loss={kind: maee, target: [[0]]}"],
+        cwd=copy, capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(copy)},
+    )  # fmt: skip
+    assert b"did you mean 'mae'?" in wrong.stderr
+    schema = json.loads(run(copy, "schema"))
+    assert "mae" in schema["properties"]["loss"]["properties"]["kind"]["enum"]
+    assert "mae" in run(copy, "grad", "--help")
