@@ -12,8 +12,7 @@ from typing import Any, NoReturn
 
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.messages import say
-from blockcalc.nn.activations import ACTIVATIONS
-from blockcalc.reading.block_keys import ALIASES
+from blockcalc.nn.activations import ACTIVATIONS, ALIASES
 from blockcalc.reading.checker import kind_of
 
 NEEDED = object()  # no default: the field must be there

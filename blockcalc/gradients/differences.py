@@ -12,10 +12,10 @@ from blockcalc.errors import Fault, UsageError
 from blockcalc.gradients.loss import choose_loss, loss_value
 from blockcalc.gradients.run import gradient_of, norm_of, scale
 from blockcalc.messages import say
-from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.spec import Spec
 from blockcalc.ops.elementwise import Elementwise, Quotient
-from blockcalc.ops.expr import Call, walk
+from blockcalc.ops.evaluate import arrays
+from blockcalc.ops.expr import Binary, Call, Expr, Num, Slot, call, substitute, walk
 from blockcalc.ops.op import Array
 from blockcalc.program.loss import Loss
 from blockcalc.program.program import Equation, Program
@@ -206,8 +206,12 @@ def _moved(program: Program, values: dict[str, Array], trace: Trace) -> dict[str
     with np.errstate(all="ignore"):
         for eq in program.equations:
             inputs = [values[ref.name] for ref in eq.inputs]
-            if eq.op == ACTIVATIONS["relu"]:
-                values[eq.out.name] = inputs[0] * (trace.arrays[eq.inputs[0].name] > 0)
+            if (
+                isinstance(eq.op, Elementwise)
+                and (body := _held(eq.op.body, len(inputs))) != eq.op.body
+            ):
+                before = [trace.arrays[ref.name] for ref in eq.inputs]
+                values[eq.out.name] = arrays(body, [*eq.op.aligned(inputs), *eq.op.aligned(before)])
             else:
                 values[eq.out.name] = eq.op.forward(inputs)
             if isinstance(eq.op, Quotient):
@@ -215,3 +219,16 @@ def _moved(program: Program, values: dict[str, Array], trace: Trace) -> dict[str
                 nothing = eq.op.aligned([base[0], base[1]])[1] == 0
                 values[eq.out.name] = np.where(nothing, 0.0, values[eq.out.name])
     return values
+
+
+def _held(body: Expr, n: int) -> Expr:
+    """Keep every max(0, u) of a body on its side: the n slots after its own are its operands before they moved."""
+    match body:
+        case Call(function="max", args=(Num(value=0.0), u)):
+            was = substitute(u, lambda e: Slot(e.index + n) if isinstance(e, Slot) else e)
+            return _held(u, n) * call("step", was)
+        case Call(function=function, args=args):
+            return Call(function, tuple(_held(arg, n) for arg in args))
+        case Binary(op=op, left=left, right=right):
+            return Binary(op, _held(left, n), _held(right, n))
+    return body

@@ -31,3 +31,9 @@ ACTIVATIONS: dict[str, Elementwise] = {
     "sigmoid": _activation("sigmoid", lambda x: 1.0 / (1.0 + exp(-x))),
     "identity": _activation("id", lambda x: x),
 }
+
+# other words for some of them, in a file or in the configuration of a model
+ALIASES = {"swish": "silu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
+           "gelu_erf": "gelu", "linear": "identity", "none": "identity"}  # fmt: skip
+# what papers call a gated FFN, and the activation of its gate
+GATED = {"swiglu": "silu", "geglu": "gelu", "reglu": "relu", "glu": "sigmoid"}

@@ -7,7 +7,8 @@ from typing import Any
 from blockcalc.files.source import Path
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean
-from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.nn import activations
+from blockcalc.nn.activations import ACTIVATIONS, ALIASES
 from blockcalc.reading.checker import Checker, kind_of, quoted
 from blockcalc.reading.value_types import (
     FRACTION,
@@ -31,9 +32,6 @@ from blockcalc.reading.value_types import (
 GATED = ("gate", "up", "down")
 SOFTMAX = ("plain", "shifted")
 QKV_LAYOUTS = ("blocks", "per_head")
-GLU = {"swiglu": "silu", "geglu": "gelu", "reglu": "relu", "glu": "sigmoid"}
-ALIASES = {"swish": "silu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
-           "gelu_erf": "gelu", "linear": "identity", "none": "identity"}  # fmt: skip
 
 
 @kind(lambda: {**section(_MASK, "attn.mask."), "minProperties": 1})
@@ -124,7 +122,7 @@ def _attention(c: Checker, value: Any, path: Path) -> dict[str, Any]:
 @kind({"enum": [*ACTIVATIONS, *ALIASES]})
 def _activation(c: Checker, value: Any, path: Path) -> str | None:
     word = ALIASES.get(value, value) if isinstance(value, str) else value
-    own = GLU.get(word.lower()) if isinstance(word, str) else None
+    own = activations.GATED.get(word.lower()) if isinstance(word, str) else None
     hint = say("hint.gated", word=word, activation=own) if own else None
     if hint is None and isinstance(word, str):
         hint = did_you_mean(word, (*ACTIVATIONS, *ALIASES))
