@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,10 +15,6 @@ from blockcalc.errors import BlockcalcError, Fault, OurFault, WriteError
 from blockcalc.messages import say
 from blockcalc.shell.argv import Group, quiet
 from blockcalc.shell.usage import errors_as_json
-
-if TYPE_CHECKING:
-    pass
-
 
 app = typer.Typer(
     cls=Group,

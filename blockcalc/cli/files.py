@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from blockcalc.cli.groups import grouped
+from blockcalc.cli.inputs import Errors, Writing
 from blockcalc.cli.options import (
-    DebugOpt,
-    ErrorFormat,
-    ErrorOpt,
+    AllLayersOpt,
+    CopyOpt,
+    DrawnOpt,
+    ForceOpt,
+    LayerOpt,
+    ModelArg,
+    PageArg,
+    WeightsArg,
 )
 from blockcalc.cli.output import encodable, note, wrote
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 from blockcalc.shell.argv import Command
-
-if TYPE_CHECKING:
-    pass
 
 
 def register(app: typer.Typer) -> None:
@@ -32,14 +35,8 @@ def register(app: typer.Typer) -> None:
     app.command(help=say("help.docs"), cls=Command)(docs)
 
 
-def samples(
-    copy: Annotated[
-        str | None, typer.Option("--copy", metavar="DIR", help=say("help.samples.copy"))
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help=say("help.force"))] = False,
-    error_format: ErrorOpt = ErrorFormat.text,
-    debug: DebugOpt = False,
-) -> None:
+@grouped
+def samples(copy: CopyOpt = None, force: ForceOpt = False, *, errors: Errors) -> None:
     """List the samples, or copy them out."""
     from blockcalc.docs import samples as kept
 
@@ -57,21 +54,15 @@ def samples(
         wrote(written)
 
 
+@grouped
 def import_(
-    model: Annotated[str, typer.Argument(metavar="DIR_OR_FILE", help=say("help.import.model"))],
-    layer: Annotated[
-        int | None, typer.Option("--layer", metavar="N", min=0, help=say("help.import.layer"))
-    ] = None,
-    all_layers: Annotated[bool, typer.Option("--all-layers", help=say("help.import.all"))] = False,
-    tokens: Annotated[
-        int, typer.Option("--tokens", metavar="N", min=1, max=4096, help=say("help.import.tokens"))
-    ] = 4,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.output"))
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help=say("help.force"))] = False,
-    error_format: ErrorOpt = ErrorFormat.text,
-    debug: DebugOpt = False,
+    model: ModelArg,
+    layer: LayerOpt = None,
+    all_layers: AllLayersOpt = False,
+    tokens: DrawnOpt = 4,
+    *,
+    writing: Writing,
+    errors: Errors,
 ) -> None:
     """Write a file that refers to the weights of a model on disk."""
     if all_layers and layer is not None:
@@ -80,7 +71,7 @@ def import_(
     from blockcalc.checkpoints.layer_file import as_yaml, layer_file
     from blockcalc.views import target
 
-    path = target(output, ".yaml")
+    path = target(writing.output, ".yaml")
     home = Path(path or "stdout").absolute()
     chosen = None if all_layers else layer or 0
     written = layer_file(open_checkpoint(model), chosen, home, tokens)
@@ -90,17 +81,14 @@ def import_(
         return
     from blockcalc.cli.output import write_file
 
-    write_file(path, content.encode(), force)
+    write_file(path, content.encode(), writing.force)
     for text in written.notes:
         note(text)
-    wrote(output)
+    wrote(writing.output)
 
 
-def weights(
-    path: Annotated[str, typer.Argument(metavar="FILE", help=say("help.weights.file"))],
-    error_format: ErrorOpt = ErrorFormat.text,
-    debug: DebugOpt = False,
-) -> None:
+@grouped
+def weights(path: WeightsArg, *, errors: Errors) -> None:
     """List the tensors of a weight file."""
     from blockcalc.files.tensors import listed_tensors
     from blockcalc.messages.words import dims
@@ -116,7 +104,8 @@ def weights(
         typer.echo(encodable(line, sys.stdout.encoding))
 
 
-def schema(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) -> None:
+@grouped
+def schema(*, errors: Errors) -> None:
     """Print the JSON Schema of the input file."""
     import json
 
@@ -125,16 +114,14 @@ def schema(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) -
     typer.echo(json.dumps(made(), indent=1))
 
 
-def format_(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) -> None:
+@grouped
+def format_(*, errors: Errors) -> None:
     """Show the page about the input file."""
     _show("format")
 
 
-def docs(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help=say("help.docs.name"))] = None,
-    error_format: ErrorOpt = ErrorFormat.text,
-    debug: DebugOpt = False,
-) -> None:
+@grouped
+def docs(name: PageArg = None, *, errors: Errors) -> None:
     """List the pages that come with the program, or show one."""
     pages = {path.stem: path for path in sorted(_PAGES.glob("*.md"))}
     if name is None:

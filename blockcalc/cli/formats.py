@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from blockcalc.cli.groups import signed
 from blockcalc.messages import known, say
 from blockcalc.views import FORMATS
 
@@ -46,8 +47,6 @@ def with_formats(parts: Sequence[str], texts: str = "help") -> Callable[..., Cal
         for name, parameter in plain.parameters.items():
             own = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             found += flags if name == "asked" else [own]
-        called.__signature__ = plain.replace(parameters=found)  # type: ignore[attr-defined]
-        called.__annotations__ = {p.name: p.annotation for p in found}
-        return called
+        return signed(called, found)
 
     return decorated

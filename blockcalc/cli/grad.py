@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from blockcalc.cli.inputs import depth_of, parse_depths, parse_rate, read_spec
-from blockcalc.cli.options import (
-    AllOpt,
-    ChainOpt,
-    Color,
-    ColorOpt,
-    DebugOpt,
-    Detail,
-    DetailOpt,
-    DigitsOpt,
-    EpsOpt,
-    ErrorFormat,
-    ErrorOpt,
-    FileArg,
-    LossOpt,
-    NoColorOpt,
-    NoProseOpt,
-    NormOpt,
-    RateOpt,
-    RoundOpt,
-    SetOpt,
-    StepsOpt,
-)
+from blockcalc.cli.groups import grouped
+from blockcalc.cli.inputs import Backward, Errors, Reading, Screen, Showing, parse_depths
+from blockcalc.cli.options import DepthsOpt, FileArg, NumericOpt
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 from blockcalc.shell.argv import Command
@@ -44,78 +24,69 @@ def register(app: typer.Typer) -> None:
     app.command(help=say("help.grad"), cls=Command)(grad)
 
 
+@grouped
 def grad(
     file: FileArg = None,
-    loss: LossOpt = None,
-    chain: ChainOpt = False,
-    numeric: Annotated[bool, typer.Option("--numeric", help=say("help.numeric"))] = False,
-    lr: RateOpt = None,
-    depths: Annotated[
-        str | None, typer.Option("--depths", metavar="N,N", help=say("help.depths"))
-    ] = None,
-    norm: NormOpt = None,
-    eps: EpsOpt = None,
-    sets: SetOpt = None,
-    rounding: RoundOpt = None,
-    detail: DetailOpt = Detail.normal,
-    steps: StepsOpt = None,
-    digits: DigitsOpt = 4,
-    whole: AllOpt = False,
-    no_prose: NoProseOpt = False,
-    color: ColorOpt = Color.auto,
-    no_color: NoColorOpt = False,
-    error_format: ErrorOpt = ErrorFormat.text,
-    debug: DebugOpt = False,
+    *,
+    backward: Backward,
+    numeric: NumericOpt = False,
+    depths: DepthsOpt = None,
+    reading: Reading,
+    showing: Showing,
+    screen: Screen,
+    errors: Errors,
 ) -> None:
     """Show the backward pass in the terminal."""
-    spec = read_spec(file, norm, eps, sets, rounding)
+    spec = reading.spec(file)
     from blockcalc.gradients.run import work_gradients
-    from blockcalc.views.screen import make_console
-    from blockcalc.views.terminal import Terminal
 
-    kind = loss.value if loss else None
-    screen = Terminal(make_console("never" if no_color else color.value))
+    kind, terminal = backward.kind, screen.terminal()
     if depths is not None:
-        from blockcalc.gradients.loss import choose_loss, loss_text
-        from blockcalc.gradients.stacks import depths as work_depths
-        from blockcalc.gradients.tables import stacks
-
-        asked = {"--numeric": numeric, "--lr": lr, "--chain": chain, "--steps": steps}
-        if spare := [option for option, value in asked.items() if value]:
+        asked = {"--numeric": numeric, "--lr": backward.lr, "--chain": backward.chain}
+        if spare := [
+            option for option, value in (asked | {"--steps": showing.steps}).items() if value
+        ]:
             raise UsageError(Fault(say("depths.alone", options=", ".join(spare))))
-        counts = parse_depths(depths)
-        found = list(work_depths(spec, counts, kind))
-        chosen = loss_text(spec, choose_loss(spec, kind))
-        screen.print(stacks(found, counts, chosen))
+        _stacks(terminal, spec, parse_depths(depths), kind)
         return
-    rate = None if lr is None else parse_rate(lr)
+    rate = backward.rate()
     if numeric and spec.rounding:
         raise UsageError(Fault(say("numeric.round")))
-    trace = work_gradients(spec, kind, chain, rate)
+    trace = work_gradients(spec, kind, backward.chain, rate)
     from blockcalc.gradients.differences import differences
     from blockcalc.gradients.explain import explain_gradient
 
     found_numeric = differences(spec, kind, trace) if numeric else []
-    pieces = explain_gradient(spec, trace, depth_of(detail, digits, no_prose, whole, steps))
+    pieces = explain_gradient(spec, trace, showing.depth())
     if file is None:
-        screen.write((say("cli.embedded"), "quiet"))
-    screen.print(pieces)
+        terminal.write((say("cli.embedded"), "quiet"))
+    terminal.print(pieces)
     if rate is not None:
-        _descend(screen, spec, trace, kind, rate, digits)
+        _descend(terminal, spec, trace, kind, rate, showing.digits)
     if numeric:
         from blockcalc.gradients.tables import numeric as beside
 
-        screen.print(beside(found_numeric))
+        terminal.print(beside(found_numeric))
         if any(d.wrong for d in found_numeric):
             raise typer.Exit(1)
 
 
+def _stacks(terminal: Terminal, spec: Spec, counts: list[int], kind: str | None) -> None:
+    """Show stacks of some depths alone."""
+    from blockcalc.gradients.loss import choose_loss, loss_text
+    from blockcalc.gradients.stacks import depths
+    from blockcalc.gradients.tables import stacks
+
+    found = list(depths(spec, counts, kind))
+    terminal.print(stacks(found, counts, loss_text(spec, choose_loss(spec, kind))))
+
+
 def _descend(
-    screen: Terminal, spec: Spec, trace: Trace, kind: str | None, rate: float, digits: int
+    terminal: Terminal, spec: Spec, trace: Trace, kind: str | None, rate: float, digits: int
 ) -> None:
     """Show what one step of gradient descent does."""
     from blockcalc.gradients.loss import loss_after
     from blockcalc.gradients.tables import descent
 
     before = float(trace.arrays["loss"][0])
-    screen.print(descent(before, loss_after(spec, kind, trace), rate, digits))
+    terminal.print(descent(before, loss_after(spec, kind, trace), rate, digits))

@@ -1,59 +1,148 @@
-"""Turn options into a spec, a depth, numbers."""
+"""The options that several commands share, in groups, each with what it makes: a spec, a depth, a screen."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from blockcalc.cli.options import Detail, Order
+from blockcalc.cli.options import (
+    AllOpt,
+    ChainOpt,
+    Color,
+    ColorOpt,
+    DebugOpt,
+    Detail,
+    DetailOpt,
+    DigitsOpt,
+    EpsOpt,
+    ErrorFormat,
+    ErrorOpt,
+    ForceOpt,
+    LossOpt,
+    NoColorOpt,
+    NoProseOpt,
+    NormOpt,
+    OutputOpt,
+    RateOpt,
+    RoundOpt,
+    SetOpt,
+    StepsOpt,
+)
+from blockcalc.cli.output import send
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 
 if TYPE_CHECKING:
     from blockcalc.explain.depth import Depth
     from blockcalc.nn.spec import Spec
+    from blockcalc.views.terminal import Terminal
 
 
-def read_spec(
-    file: str | None,
-    norm: Order | None,
-    eps: str | None,
-    sets: list[str] | None,
-    rounding: str | None,
-    orders: Sequence[str] = (),
-) -> Spec:
-    """Read a file with what the command line sets over it."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from blockcalc.docs import samples as embedded
-    from blockcalc.reading.load import load
-    from blockcalc.reading.overrides import parse_eps, parse_round, parse_sets
+@dataclass(frozen=True)
+class Reading:
+    """What the command line sets over a file."""
 
-    pairs = parse_sets(
-        sets or [], {"norm.order": norm.value if norm else None, "eps": eps, "round": rounding}
-    )
-    if file == "-" and sys.stdin is not None and sys.stdin.isatty():
-        print(say("cli.waiting"), file=sys.stderr)
-    orders = [norm.value] if norm else orders
-    spec = load(embedded.default() if file is None else file, pairs, orders)
-    if eps is not None:
-        spec = spec.with_eps(parse_eps(eps))
-    if rounding is not None:
-        spec = spec.with_rounding(parse_round(rounding))
-    return spec
+    norm: NormOpt = None
+    eps: EpsOpt = None
+    sets: SetOpt = None
+    rounding: RoundOpt = None
+
+    def spec(self, file: str | None, orders: Sequence[str] = ()) -> Spec:
+        """Read a file; the embedded sample without one."""
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        from blockcalc.docs import samples as embedded
+        from blockcalc.reading.load import load
+        from blockcalc.reading.overrides import parse_eps, parse_round, parse_sets
+
+        norm = self.norm.value if self.norm else None
+        options = {"norm.order": norm, "eps": self.eps, "round": self.rounding}
+        pairs = parse_sets(self.sets or [], options)
+        if file == "-" and sys.stdin is not None and sys.stdin.isatty():
+            print(say("cli.waiting"), file=sys.stderr)
+        spec = load(embedded.default() if file is None else file, pairs, [norm] if norm else orders)
+        if self.eps is not None:
+            spec = spec.with_eps(parse_eps(self.eps))
+        if self.rounding is not None:
+            spec = spec.with_rounding(parse_round(self.rounding))
+        return spec
 
 
-def depth_of(
-    detail: Detail, digits: int, no_prose: bool, whole: bool, steps: list[str] | None
-) -> Depth:
-    """Make the depth of what is said."""
-    from blockcalc.explain.depth import Depth
+@dataclass(frozen=True)
+class Showing:
+    """How much is said, and of which steps."""
 
-    patterns = tuple(p.strip() for text in steps or [] for p in text.split(",") if p.strip())
-    if steps and not patterns:
-        raise UsageError(Fault(say("cli.no_steps")))
-    return Depth(detail.value, digits, not no_prose, whole, patterns)
+    detail: DetailOpt = Detail.normal
+    steps: StepsOpt = None
+    digits: DigitsOpt = 4
+    whole: AllOpt = False
+    no_prose: NoProseOpt = False
+
+    def depth(self) -> Depth:
+        """Make the depth of what is said."""
+        from blockcalc.explain.depth import Depth
+
+        patterns = tuple(
+            p.strip() for text in self.steps or [] for p in text.split(",") if p.strip()
+        )
+        if self.steps and not patterns:
+            raise UsageError(Fault(say("cli.no_steps")))
+        return Depth(self.detail.value, self.digits, not self.no_prose, self.whole, patterns)
+
+
+@dataclass(frozen=True)
+class Backward:
+    """Where a backward pass starts, how it goes, and the rate of a step of descent after it."""
+
+    loss: LossOpt = None
+    chain: ChainOpt = False
+    lr: RateOpt = None
+
+    @property
+    def kind(self) -> str | None:
+        """Give the word for the loss."""
+        return self.loss.value if self.loss else None
+
+    def rate(self) -> float | None:
+        """Read the value of ``--lr``."""
+        return None if self.lr is None else parse_rate(self.lr)
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The colours of the terminal."""
+
+    color: ColorOpt = Color.auto
+    no_color: NoColorOpt = False
+
+    def terminal(self) -> Terminal:
+        """Make what prints pieces."""
+        from blockcalc.views.screen import make_console
+        from blockcalc.views.terminal import Terminal
+
+        return Terminal(make_console("never" if self.no_color else self.color.value))
+
+
+@dataclass(frozen=True)
+class Writing:
+    """Where a file is written."""
+
+    output: OutputOpt = None
+    force: ForceOpt = False
+
+    def send(self, content: bytes) -> None:
+        """Write it there, or to standard output."""
+        send(content, self.output, self.force)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How faults are told; ``__main__`` reads it, for a command line may be at fault itself."""
+
+    error_format: ErrorOpt = ErrorFormat.text
+    debug: DebugOpt = False
 
 
 def parse_depths(text: str) -> list[int]:

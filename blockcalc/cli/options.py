@@ -65,6 +65,8 @@ def words(kind: type[StrEnum]) -> str:
     return "|".join(kind)
 
 
+# the types of parameters, one for each option ----------------------------------------------------
+
 Formats = Mapping[str, bool] | None  # a flag for each: see ``with_formats``
 FileArg = Annotated[str | None, typer.Argument(metavar="FILE", help=say("help.file"))]
 NormOpt = Annotated[
@@ -98,3 +100,59 @@ ErrorOpt = Annotated[
     typer.Option("--error-format", metavar=words(ErrorFormat), help=say("help.error_format")),
 ]
 DebugOpt = Annotated[bool, typer.Option("--debug", help=say("help.debug"))]
+DModelOpt = Annotated[
+    int | None, typer.Option("--d-model", metavar="N", min=1, help=say("help.d_model"))
+]
+DFfOpt = Annotated[int | None, typer.Option("--d-ff", metavar="N", min=1, help=say("help.d_ff"))]
+HeadsOpt = Annotated[
+    int | None, typer.Option("--heads", metavar="N", min=1, help=say("help.heads"))
+]
+KvHeadsOpt = Annotated[
+    int | None, typer.Option("--kv-heads", metavar="N", min=1, help=say("help.kv_heads"))
+]
+DHeadOpt = Annotated[
+    int | None, typer.Option("--d-head", metavar="N", min=1, help=say("help.d_head"))
+]
+TokensOpt = Annotated[
+    int | None, typer.Option("--tokens", metavar="N", min=1, help=say("help.tokens"))
+]
+BatchOpt = Annotated[
+    int | None, typer.Option("--batch", metavar="N", min=1, help=say("help.batch"))
+]
+LayersOpt = Annotated[
+    int | None, typer.Option("--layers", metavar="N", min=1, help=say("help.layers"))
+]
+PresetOpt = Annotated[str | None, typer.Option("--preset", metavar="NAME", help=say("help.preset"))]
+GatedOpt = Annotated[bool | None, typer.Option("--gated/--plain", help=say("help.gated"))]
+NormKindOpt = Annotated[
+    str | None, typer.Option("--norm-kind", metavar="layer|rms", help=say("help.norm_kind"))
+]
+BiasOpt = Annotated[bool | None, typer.Option("--bias/--no-bias", help=say("help.bias"))]
+OutputOpt = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.output"))
+]
+ForceOpt = Annotated[bool, typer.Option("--force", help=say("help.force"))]
+OtherArg = Annotated[str | None, typer.Argument(metavar="OTHER", help=say("help.other"))]
+GradOpt = Annotated[bool, typer.Option("--grad", help=say("help.export.grad"))]
+FragmentOpt = Annotated[bool, typer.Option("--fragment", help=say("help.fragment"))]
+NumericOpt = Annotated[bool, typer.Option("--numeric", help=say("help.numeric"))]
+DepthsOpt = Annotated[str | None, typer.Option("--depths", metavar="N,N", help=say("help.depths"))]
+DtypeOpt = Annotated[str, typer.Option("--dtype", metavar="NAME", help=say("help.dtype"))]
+DoubleOpt = Annotated[str | None, typer.Option("--double", metavar="AXIS", help=say("help.double"))]
+LoraOpt = Annotated[int, typer.Option("--lora", min=0, metavar="RANK", help=say("help.lora"))]
+LoraOnOpt = Annotated[
+    str | None, typer.Option("--lora-on", metavar="NAMES", help=say("help.lora_on"))
+]
+CopyOpt = Annotated[
+    str | None, typer.Option("--copy", metavar="DIR", help=say("help.samples.copy"))
+]
+ModelArg = Annotated[str, typer.Argument(metavar="DIR_OR_FILE", help=say("help.import.model"))]
+LayerOpt = Annotated[
+    int | None, typer.Option("--layer", metavar="N", min=0, help=say("help.import.layer"))
+]
+AllLayersOpt = Annotated[bool, typer.Option("--all-layers", help=say("help.import.all"))]
+DrawnOpt = Annotated[
+    int, typer.Option("--tokens", metavar="N", min=1, max=4096, help=say("help.import.tokens"))
+]
+WeightsArg = Annotated[str, typer.Argument(metavar="FILE", help=say("help.weights.file"))]
+PageArg = Annotated[str | None, typer.Argument(metavar="NAME", help=say("help.docs.name"))]

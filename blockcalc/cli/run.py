@@ -4,37 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from blockcalc.cli.formats import with_formats
-from blockcalc.cli.inputs import depth_of, read_spec
-from blockcalc.cli.options import (
-    AllOpt,
-    ChainOpt,
-    Color,
-    ColorOpt,
-    DebugOpt,
-    Detail,
-    DetailOpt,
-    DigitsOpt,
-    EpsOpt,
-    ErrorFormat,
-    ErrorOpt,
-    FileArg,
-    Formats,
-    LossOpt,
-    NoColorOpt,
-    NoProseOpt,
-    NormOpt,
-    Order,
-    RateOpt,
-    RoundOpt,
-    SetOpt,
-    StepsOpt,
-)
-from blockcalc.cli.output import send
+from blockcalc.cli.groups import Without, grouped
+from blockcalc.cli.inputs import Backward, Errors, Reading, Screen, Showing, Writing
+from blockcalc.cli.options import FileArg, Formats, FragmentOpt, GradOpt, OtherArg
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 from blockcalc.shell.argv import Command
@@ -51,138 +29,103 @@ def register(app: typer.Typer) -> None:
     app.command(help=say("help.export"), cls=Command)(export)
 
 
-def _load(
-    file: str | None,
-    norm: Order | None,
-    eps: str | None,
-    sets: list[str] | None,
-    rounding: str | None,
-    orders: Sequence[str] = (),
-) -> tuple[Spec, Trace]:
+def _load(file: str | None, reading: Reading, orders: Sequence[str] = ()) -> tuple[Spec, Trace]:
     """Read a file, and work it in the first of the orders."""
-    spec = read_spec(file, norm, eps, sets, rounding, orders)
+    spec = reading.spec(file, orders)
     from blockcalc.nn.run import run as work
 
     return spec, work(spec)
 
 
+@grouped
 def run(
     file: FileArg = None,
-    norm: NormOpt = None,
-    eps: EpsOpt = None,
-    sets: SetOpt = None,
-    rounding: RoundOpt = None,
-    detail: DetailOpt = Detail.normal,
-    steps: StepsOpt = None,
-    digits: DigitsOpt = 4,
-    whole: AllOpt = False,
-    no_prose: NoProseOpt = False,
-    color: ColorOpt = Color.auto,
-    no_color: NoColorOpt = False,
-    error_format: ErrorOpt = ErrorFormat.text,
-    debug: DebugOpt = False,
+    *,
+    reading: Reading,
+    showing: Showing,
+    screen: Screen,
+    errors: Errors,
 ) -> None:
     """Show every step in the terminal."""
-    spec, trace = _load(file, norm, eps, sets, rounding)
+    spec, trace = _load(file, reading)
     from blockcalc.explain.steps import explain
-    from blockcalc.views.screen import make_console
-    from blockcalc.views.terminal import Terminal
 
-    screen = Terminal(make_console("never" if no_color else color.value))
-    pieces = explain(spec, trace, depth_of(detail, digits, no_prose, whole, steps))
+    terminal = screen.terminal()
+    pieces = explain(spec, trace, showing.depth())
     first = next(pieces, None)
     if file is None:
-        screen.write((say("cli.embedded"), "quiet"))
-        if not steps:
-            screen.blank()
+        terminal.write((say("cli.embedded"), "quiet"))
+        if not showing.steps:
+            terminal.blank()
     if first is not None:
-        screen.show(first)
-    screen.print(pieces)
+        terminal.show(first)
+    terminal.print(pieces)
 
 
+@grouped
 def compare(
     file: FileArg = None,
-    other: Annotated[str | None, typer.Argument(metavar="OTHER", help=say("help.other"))] = None,
-    eps: EpsOpt = None,
-    sets: SetOpt = None,
-    rounding: RoundOpt = None,
-    steps: StepsOpt = None,
-    digits: DigitsOpt = 4,
-    whole: AllOpt = False,
-    color: ColorOpt = Color.auto,
-    no_color: NoColorOpt = False,
-    error_format: ErrorOpt = ErrorFormat.text,
-    debug: DebugOpt = False,
+    other: OtherArg = None,
+    *,
+    reading: Annotated[Reading, Without("norm")],
+    showing: Annotated[Showing, Without("detail", "no_prose")],
+    screen: Screen,
+    errors: Errors,
 ) -> None:
     """Show two runs side by side in the terminal."""
     if file == other == "-":
         raise UsageError(Fault(say("cli.stdin_twice")))
-    orders = () if other else ("post", "pre")
-    first = _load(file, None, eps, sets, rounding, orders)
+    first = _load(file, reading, () if other else ("post", "pre"))
     from blockcalc.nn.run import run as work
 
     if other:
-        second = _load(other, None, eps, sets, rounding)
+        second = _load(other, reading)
     else:
         spec = first[0].with_order("pre")
         second = spec, work(spec)
     from blockcalc.explain.comparison import compare as pieces
-    from blockcalc.views.screen import make_console
-    from blockcalc.views.terminal import Terminal
 
-    screen = Terminal(make_console("never" if no_color else color.value))
-    screen.print(pieces(first, second, depth_of(Detail.normal, digits, True, whole, steps)))
+    depth = replace(showing, no_prose=True).depth()
+    screen.terminal().print(pieces(first, second, depth))
 
 
 @with_formats(("pieces", "data", "arrays"))
+@grouped
 def export(
     file: FileArg = None,
     asked: Formats = None,
-    grad: Annotated[bool, typer.Option("--grad", help=say("help.export.grad"))] = False,
-    loss: LossOpt = None,
-    chain: ChainOpt = False,
-    lr: RateOpt = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.output"))
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help=say("help.force"))] = False,
-    fragment: Annotated[bool, typer.Option("--fragment", help=say("help.fragment"))] = False,
-    norm: NormOpt = None,
-    eps: EpsOpt = None,
-    sets: SetOpt = None,
-    rounding: RoundOpt = None,
-    detail: DetailOpt = Detail.normal,
-    steps: StepsOpt = None,
-    digits: DigitsOpt = 4,
-    whole: AllOpt = False,
-    no_prose: NoProseOpt = False,
-    error_format: ErrorOpt = ErrorFormat.text,
-    debug: DebugOpt = False,
+    grad: GradOpt = False,
+    *,
+    backward: Backward,
+    writing: Writing,
+    fragment: FragmentOpt = False,
+    reading: Reading,
+    showing: Showing,
+    errors: Errors,
 ) -> None:
     """Write every step in another format."""
     from blockcalc.views import choose_format
 
+    output = writing.output
     chosen = choose_format(asked or {}, output)
     if fragment and not chosen.document:
         raise UsageError(Fault(say("cli.fragment")))
     if chosen.binary and output in (None, "-") and sys.stdout.isatty():
         raise UsageError(Fault(say("cli.binary", name=chosen.name)))
-    if not grad and (loss or chain or lr):
+    if not grad and (backward.loss or backward.chain or backward.lr):
         raise UsageError(Fault(say("cli.needs_grad")))
     if grad:
-        from blockcalc.cli.inputs import parse_rate
-        from blockcalc.gradients.explain import explain_gradient
+        from blockcalc.gradients.explain import explain_gradient as explained
         from blockcalc.gradients.run import work_gradients
 
-        rate = None if lr is None else parse_rate(lr)
-        spec = read_spec(file, norm, eps, sets, rounding)
-        trace = work_gradients(spec, loss.value if loss else None, chain, rate)
-        explained = explain_gradient
+        rate = backward.rate()
+        spec = reading.spec(file)
+        trace = work_gradients(spec, backward.kind, backward.chain, rate)
     else:
         from blockcalc.explain.steps import explain as explained
 
-        spec, trace = _load(file, norm, eps, sets, rounding)
-    depth = depth_of(detail, digits, no_prose, whole, steps)
+        spec, trace = _load(file, reading)
+    depth = showing.depth()
     from blockcalc.explain.data import run_document
 
-    send(chosen.write(run_document(spec, trace, depth, explained), fragment), output, force)
+    writing.send(chosen.write(run_document(spec, trace, depth, explained), fragment))
