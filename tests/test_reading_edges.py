@@ -15,7 +15,7 @@ from blockcalc.files.decode import decode, read_text
 from blockcalc.files.json_text import is_json
 from blockcalc.files.source import Source, is_index, short
 from blockcalc.files.yaml_text import plain_scalar
-from blockcalc.reading.checker import Checker, is_text, kind_of, plain_array, quoted
+from blockcalc.reading.checker import Checker, Entries, is_text, kind_of, plain_array, quoted
 from blockcalc.reading.load import load
 
 TINY_JSON = '{"x": [[1, 2]], "attn": {"out": [[0, 1]]}}'
@@ -312,8 +312,7 @@ def test_merges_of_one_and_of_several() -> None:
 def checked(value: object, blocks: bool = False) -> tuple[float | None, Checker]:
     """Read one number beside no file."""
     checker = Checker(Source("<data>", ""))
-    checker.blocks = blocks
-    return checker.number(value, ("a", 0)), checker
+    return checker.number(value, ("a", 0), Entries(blocks=blocks)), checker
 
 
 @pytest.mark.parametrize("value", [float("-inf"), "-inf"])

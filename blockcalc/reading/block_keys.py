@@ -79,7 +79,7 @@ def _padding(c: Checker, value: Any, path: Path) -> Any:
     if not isinstance(value, list) or not value:
         c.fault(path, say("padding.list", what=quoted(value)))
         return None
-    return c.array(number(value, path), path, (1, 2))
+    return c.keep(c.array(number(value, path), path, (1, 2)), path)
 
 
 @kind(ref("size"))

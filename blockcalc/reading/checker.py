@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -28,6 +29,17 @@ _AFTER_COMMA = re.compile(r"[0-9],[0-9]$")
 _ROW = re.compile(r"\[([^\[\]]*+)\]")
 
 
+@dataclass(frozen=True)
+class Entries:
+    """What may stand in a matrix beside finite numbers: true and false for 1 and 0, minus infinity."""
+
+    flags: bool = False
+    blocks: bool = False
+
+
+NUMBERS = Entries()
+
+
 class Checker:
     """Reads values and collects faults."""
 
@@ -41,7 +53,6 @@ class Checker:
         self.files: dict[Any, dict[str, Any]] = {}  # the tensors of each file that was named
         self.inexact: list[str] = []
         self.numbers = 0  # how many the matrices of files and rules have
-        self.flags = self.blocks = False
         self.elsewhere: Callable[[], Iterable[str]] = tuple  # every key of a file, with its path
 
     def fault(
@@ -105,11 +116,11 @@ class Checker:
         others = (own + name for name in self.elsewhere() if name.startswith(places))
         return did_you_mean(key, (*known, *others))
 
-    def number(self, value: Any, path: Path) -> float | None:
+    def number(self, value: Any, path: Path, entries: Entries = NUMBERS) -> float | None:
         """Read one finite number; a fraction such as 1/3 is one."""
-        if isinstance(value, bool) and self.flags:
+        if isinstance(value, bool) and entries.flags:
             return float(value)
-        if self.blocks and value in (float("-inf"), "-inf"):
+        if entries.blocks and value in (float("-inf"), "-inf"):
             return float("-inf")
         if isinstance(value, bool):
             self.fault(path, say("number.boolean", text=str(value).lower()))
@@ -134,7 +145,7 @@ class Checker:
                         )
                     )
                 return number
-            hint = say("hint.blocks") if self.blocks and value > 0 else None
+            hint = say("hint.blocks") if entries.blocks and value > 0 else None
             self.fault(path, say("number.not_finite", text=str(value)), hint)
             return None
         if isinstance(value, str):
@@ -174,18 +185,15 @@ class Checker:
         return None
 
     def array(
-        self, value: Any, path: Path, ranks: tuple[int, ...], key: Path | None = None
+        self, value: Any, path: Path, ranks: tuple[int, ...], entries: Entries = NUMBERS
     ) -> NDArray[Any] | None:
-        """Read a vector or a matrix: every number finite, all rows of one length.
-
-        ``key`` is the path of what it is, where the rows stand deeper.
-        """
+        """Read a vector or a matrix: every number finite, all rows of one length."""
         before = len(self.faults)
         plain = plain_array(value)
         if plain is not None and plain.ndim in ranks:
             if not plain.all():
                 self.source.refuse_lost()
-            return self.keep(plain, path if key is None else key)
+            return plain
         if depth_of(value) > max(ranks):
             self.fault(path, say(f"array.deep{max(ranks)}"))
             return None
@@ -193,14 +201,15 @@ class Checker:
         if shape is None or len(self.faults) > before:
             return None
         flat: list[float] = []
-        self.collect(value, path, flat)
+        self.collect(value, path, flat, entries)
         if len(self.faults) > before:
             return None
-        array = np.array(flat, dtype=np.float64).reshape(shape)
-        return self.keep(array, path if key is None else key)
+        return np.array(flat, dtype=np.float64).reshape(shape)
 
-    def keep(self, array: NDArray[Any], path: Path) -> NDArray[Any]:
-        """Keep a matrix under its name."""
+    def keep(self, array: NDArray[Any] | None, path: Path) -> NDArray[Any] | None:
+        """Keep a matrix under its name, if it could be read."""
+        if array is None:
+            return None
         if array.flags.writeable:
             array.setflags(write=False)
         name = ".".join(map(str, path))
@@ -242,14 +251,16 @@ class Checker:
                 self.fault((*path, i), text, say("want.matrix.spaces") if typed else None)
         return (len(value), *first) if first and None not in shapes else None
 
-    def collect(self, value: list[Any], path: Path, flat: list[float]) -> None:
+    def collect(
+        self, value: list[Any], path: Path, flat: list[float], entries: Entries = NUMBERS
+    ) -> None:
         """Read the numbers of nested lists."""
         if isinstance(value[0], list):
             for i, row in enumerate(value):
-                self.collect(row, (*path, i), flat)
+                self.collect(row, (*path, i), flat, entries)
             return
         for i, v in enumerate(value):
-            number = self.number(v, (*path, i))
+            number = self.number(v, (*path, i), entries)
             flat.append(0.0 if number is None else number)
 
 

@@ -14,7 +14,7 @@ from blockcalc.nn.orders import NORM_KEYS, ORDERS, SUBLAYERS
 from blockcalc.program.loss import KEYS, LOSSES, implied
 from blockcalc.program.rounding import Rounding
 from blockcalc.reading.block_keys import _attention, _ffn, _norm_part, eps
-from blockcalc.reading.checker import Checker, is_text, kind_of, quoted
+from blockcalc.reading.checker import Checker, Entries, is_text, kind_of, quoted
 from blockcalc.reading.matrices import matrix
 from blockcalc.reading.value_types import (
     FRACTION,
@@ -191,7 +191,6 @@ def _expect(c: Checker, value: Any, path: Path) -> dict[str, NDArray[Any]]:
     if not isinstance(value, dict):
         c.fault(path, say("expect.mapping", what=kind_of(value)))
         return {}
-    held, c.arrays = c.arrays, {}
     found = {}
     for step, numbers in value.items():
         here = (*path, step)
@@ -201,7 +200,9 @@ def _expect(c: Checker, value: Any, path: Path) -> dict[str, NDArray[Any]]:
         filled, blank = _blank_out(rows) if written else (None, False)
         if isinstance(rows, list) or mapping:
             whole = {**numbers, "value": filled} if mapping and written else numbers
-            array = matrix(c, whole if mapping else filled, here, (1, 2, 3, 4), blocks=True)
+            array = matrix(
+                c, whole if mapping else filled, here, (1, 2, 3, 4), Entries(blocks=True)
+            )
         else:
             number = c.number(numbers, here)
             array = None if number is None else np.array(number)
@@ -210,7 +211,6 @@ def _expect(c: Checker, value: Any, path: Path) -> dict[str, NDArray[Any]]:
             if mapping and numbers.get("transpose") and unknown.ndim > 1:
                 unknown = unknown.swapaxes(-1, -2)
             found[step] = np.where(unknown, np.nan, array)
-    c.arrays = held
     return found
 
 

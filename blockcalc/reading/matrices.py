@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -17,7 +16,7 @@ from blockcalc.files.tensors import ENDINGS, SINGLE, Tensor, numbers_in, read, t
 from blockcalc.limits import MOST_NUMBERS
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean, dims, listed
-from blockcalc.reading.checker import EXACT, Checker, kind_of, quoted
+from blockcalc.reading.checker import EXACT, NUMBERS, Checker, Entries, kind_of, quoted
 
 
 def matrix(
@@ -25,27 +24,14 @@ def matrix(
     value: Any,
     path: Path,
     ranks: tuple[int, ...],
-    flags: bool = False,
-    blocks: bool = False,
+    entries: Entries = NUMBERS,
 ) -> NDArray[Any] | None:
-    """Read a matrix in any form, and keep it under its name.
-
-    ``flags`` takes true and false for 1 and 0; ``blocks`` takes minus infinity.
-    """
-
-    def rows(written: Any, at: Path) -> NDArray[Any] | None:
-        c.flags, c.blocks = flags, blocks
-        array = c.array(written, at, ranks, path)
-        c.flags = c.blocks = False
-        return array
-
+    """Read a matrix in any form."""
     if isinstance(value, dict):
-        from blockcalc.reading.matrices import formed  # most files write their numbers out
-
-        array = formed(c, value, path, ranks, rows)
+        array = formed(c, value, path, ranks, entries)
     else:
-        array = rows(value, path)
-    if array is not None and flags and not set(np.unique(array)) <= {0.0, 1.0}:
+        array = c.array(value, path, ranks, entries)
+    if array is not None and entries.flags and not set(np.unique(array)) <= {0.0, 1.0}:
         c.fault(path, say("mask.keep"))
     return array
 
@@ -63,13 +49,12 @@ MOST_COUNTED = 2**59
 _WINDOW = re.compile(r"([0-9]{0,9}):([0-9]{0,9})")
 
 Ranks = tuple[int, ...]
-Rows = Callable[[Any, Path], NDArray[Any] | None]
 
 
 def formed(
-    c: Checker, value: dict[str, Any], path: Path, ranks: Ranks, rows: Rows
+    c: Checker, value: dict[str, Any], path: Path, ranks: Ranks, entries: Entries
 ) -> NDArray[Any] | None:
-    """Read a mapping that stands for a matrix; ``rows`` reads what is written out in it."""
+    """Read a mapping that stands for a matrix."""
     form = next((word for word in FORMS if word in value), None)
     known = [form, *FORMS[form]] if form else list(FORMS)
     for key in value:
@@ -81,7 +66,7 @@ def formed(
         c.fault(path, say("matrix.form", forms=", ".join(FORMS)))
         return None
     if form == "value":
-        array = rows(value["value"], (*path, "value"))
+        array = c.array(value["value"], (*path, "value"), ranks, entries)
     elif form == "file":
         array = _from_file(c, value, path, ranks)
     else:
@@ -93,7 +78,7 @@ def formed(
     if _flag(c, value, path, "transpose") and array.ndim > 1:
         array = array.swapaxes(-1, -2)
         array = array if c.shapes_only else np.ascontiguousarray(array)
-    return c.keep(array, path)
+    return array
 
 
 def hollow(shape: tuple[int, ...]) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from blockcalc.files.source import Path
 from blockcalc.messages import known, say
-from blockcalc.reading.checker import Checker, Reader, quoted
+from blockcalc.reading.checker import NUMBERS, Checker, Entries, Reader, quoted
 from blockcalc.reading.matrices import matrix
 
 Schema = dict[str, Any]
@@ -188,37 +188,44 @@ def whole(most: int) -> Kind:
 text = Kind(Checker.text, lambda: TEXT)
 
 
+def kept(
+    c: Checker, value: Any, path: Path, ranks: tuple[int, ...], entries: Entries = NUMBERS
+) -> Any:
+    """Read a matrix of the block, and keep it under its name."""
+    return c.keep(matrix(c, value, path, ranks, entries), path)
+
+
 @kind(ref("vector"))
 def vector(c: Checker, value: Any, path: Path) -> Any:
     """Read a vector."""
-    return matrix(c, value, path, (1,))
+    return kept(c, value, path, (1,))
 
 
 @kind(ref("matrix"))
 def weight(c: Checker, value: Any, path: Path) -> Any:
     """Read a matrix."""
-    return matrix(c, value, path, (2,))
+    return kept(c, value, path, (2,))
 
 
 @kind(ref("input"))
 def tokens_by_features(c: Checker, value: Any, path: Path) -> Any:
     """Read one row for each token, or such for each of a batch."""
-    return matrix(c, value, path, (2, 3))
+    return kept(c, value, path, (2, 3))
 
 
 @kind(ref("entries"))
 def entries(c: Checker, value: Any, path: Path) -> Any:
     """Read a number for each entry of some step."""
-    return matrix(c, value, path, (1, 2, 3, 4))
+    return kept(c, value, path, (1, 2, 3, 4))
 
 
 @kind(ref("pattern"))
 def pattern(c: Checker, value: Any, path: Path) -> Any:
     """Read ones and zeros."""
-    return matrix(c, value, path, (2, 3, 4), flags=True)
+    return kept(c, value, path, (2, 3, 4), Entries(flags=True))
 
 
 @kind(ref("bias"))
 def bias(c: Checker, value: Any, path: Path) -> Any:
     """Read what is added to scores: numbers and minus infinity."""
-    return matrix(c, value, path, (2, 3, 4), blocks=True)
+    return kept(c, value, path, (2, 3, 4), Entries(blocks=True))
