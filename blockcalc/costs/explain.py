@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from math import prod
 
 from blockcalc.costs.closed_form import Form, plus, written
@@ -97,21 +98,10 @@ def _letters(cost: Cost) -> str:
 
 def parameters(cost: Cost) -> Listing:
     """List what is learned: each matrix, the parts, the block, the model."""
-    rows: list[tuple[Entry, ...]] = []
-    totals: list[int] = []
     every = cost.parameters
-    most = cost.parameters_of() or 1
-
-    def add(
-        name: str, shape: str, form: Form | None, count: int, total: bool = False, own: bool = True
-    ) -> None:
-        share: Entry = Bar(count / most) if own else ""
-        rows.append((name, shape, written(form) if form else "", grouped(count), share))
-        if total:
-            totals.append(len(rows) - 1)
-
+    rows = _Rows(cost.parameters_of() or 1)
     for p in _once(cost):
-        add(p.ref.name, dims(p.ref.shape), p.form, p.count)
+        rows.add(p.ref.name, p.count, dims(p.ref.shape), p.form)
     for part, kind in (
         ("attn", "matrix"),
         ("attn", "bias"),
@@ -122,29 +112,53 @@ def parameters(cost: Cost) -> Listing:
         some = [p for p in every if kind == p.kind and part in ("", p.part)]
         if len(some) > 1:
             key = "total.norm" if kind == "norm" else f"total.{part}.{kind}"
-            add(say(key), "", _sum(some), sum(p.count for p in some), True)
-    add(_whole(cost), "", None, cost.parameters_of(), True)
-    _beside(cost, add)
+            rows.add(say(key), sum(p.count for p in some), form=_sum(some), total=True)
+    rows.add(_whole(cost), cost.parameters_of(), total=True)
+    _beside(cost, rows)
     columns = ("name", "shape", "form", "count", "share")
-    return listing(columns, rows, totals)
+    return listing(columns, rows.rows, rows.totals)
 
 
 def _whole(cost: Cost) -> str:
     return say("total.blocks" if len(cost.plan.spec.blocks) > 1 else "total.block")
 
 
-def _beside(cost: Cost, add: object) -> None:
+@dataclass
+class _Rows:
+    """The rows of the list of parameters; ``most`` is how many the whole block has."""
+
+    most: int
+    rows: list[tuple[Entry, ...]] = field(default_factory=list)
+    totals: list[int] = field(default_factory=list)
+
+    def add(
+        self,
+        name: str,
+        count: int,
+        shape: str = "",
+        form: Form | None = None,
+        *,
+        total: bool = False,
+        own: bool = True,
+    ) -> None:
+        """Add a row: a total or not, and with its share of the block if it is its own."""
+        share: Entry = Bar(count / self.most) if own else ""
+        self.rows.append((name, shape, written(form) if form else "", grouped(count), share))
+        if total:
+            self.totals.append(len(self.rows) - 1)
+
+
+def _beside(cost: Cost, rows: _Rows) -> None:
     """Add the layers, and what a model has beside them."""
     plan = cost.plan
-    assert callable(add)
     if plan.layers > 1:
         every = cost.parameters_of() * plan.layers
-        add(say("total.layers", n=grouped(plan.layers)), "", None, every, True, False)
-    for own in plan.outside:
-        name = say("total.tied", name=own.name) if own.tied else own.name
-        add(name, dims(own.shape), None, 0 if own.tied else prod(own.shape), False, False)
+        rows.add(say("total.layers", n=grouped(plan.layers)), every, total=True, own=False)
+    for out in plan.outside:
+        name = say("total.tied", name=out.name) if out.tied else out.name
+        rows.add(name, 0 if out.tied else prod(out.shape), dims(out.shape), own=False)
     if plan.outside:
-        add(say("total.model"), "", None, cost.parameters_of_all, True, False)
+        rows.add(say("total.model"), cost.parameters_of_all, total=True, own=False)
 
 
 def _once(cost: Cost) -> list[Parameter]:
