@@ -15,11 +15,9 @@ from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.spec import Spec
 from blockcalc.program.trace import Trace
 
-# stacks of the same block -------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
-class Depth:
+class StackBlock:
     """A block of a stack: loss of the stack, gradient norm, RMS of what it gives, shares of its branches."""
 
     order: str
@@ -42,7 +40,7 @@ def stacked(spec: Spec, n: int) -> Spec:
     return replace(spec, blocks=blocks, arrays=arrays, stop=None)
 
 
-def depths(spec: Spec, counts: list[int], kind: str | None) -> Iterator[Depth]:
+def depths(spec: Spec, counts: list[int], kind: str | None) -> Iterator[StackBlock]:
     """Work stacks of some depths in every order, and measure every block.
 
     Raises
@@ -59,17 +57,17 @@ def depths(spec: Spec, counts: list[int], kind: str | None) -> Iterator[Depth]:
             own = stacked(spec, n).with_order(order)
             trace = work_gradients(own, kind)
             for i in range(n):
-                yield _depth(trace, order, n, i)
+                yield _measured(trace, order, n, i)
 
 
-def _depth(trace: Trace, order: str, n: int, i: int) -> Depth:
+def _measured(trace: Trace, order: str, n: int, i: int) -> StackBlock:
     start = f"blocks.{i}."
     own = [ref.name for ref in parameters(trace.program) if ref.name.startswith(start)]
     norm = norm_of(np.array([norm_of(gradient_of(trace, name)) for name in own]))
     out = trace[f"blocks.{i}"]
     shares = tuple(_shares(trace, start))
     rms = norm_of(out) / sqrt(out.size)
-    return Depth(order, n, float(trace.arrays["loss"][0]), i, norm, rms, shares)
+    return StackBlock(order, n, float(trace.arrays["loss"][0]), i, norm, rms, shares)
 
 
 def _shares(trace: Trace, start: str) -> Iterator[float | None]:

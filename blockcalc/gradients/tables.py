@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from blockcalc.explain.document import Column, Heading, Listing, Piece, Remark
 from blockcalc.gradients.differences import Difference
-from blockcalc.gradients.stacks import Depth as StackDepth
+from blockcalc.gradients.stacks import StackBlock
 from blockcalc.messages import say
 from blockcalc.nn.orders import SUBLAYERS
 from blockcalc.notation.counts import significant
@@ -58,7 +58,7 @@ def numeric(found: Sequence[Difference]) -> Iterator[Piece]:
         yield Remark(say("numeric.agrees", worst=significant(worst.relative, 2)))
 
 
-def stacks(found: Sequence[StackDepth], counts: Sequence[int], loss: str) -> Iterator[Piece]:
+def stacks(found: Sequence[StackBlock], counts: Sequence[int], loss: str) -> Iterator[Piece]:
     """Set stacks of several depths side by side, block by block."""
     text = ", ".join(map(str, counts))
     yield Heading(say("heading.depths", depths=text), prose=say("prose.depths", loss=loss))
