@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -100,28 +100,21 @@ ErrorOpt = Annotated[
     typer.Option("--error-format", metavar=words(ErrorFormat), help=say("help.error_format")),
 ]
 DebugOpt = Annotated[bool, typer.Option("--debug", help=say("help.debug"))]
-DModelOpt = Annotated[
-    int | None, typer.Option("--d-model", metavar="N", min=1, help=say("help.d_model"))
-]
-DFfOpt = Annotated[int | None, typer.Option("--d-ff", metavar="N", min=1, help=say("help.d_ff"))]
-HeadsOpt = Annotated[
-    int | None, typer.Option("--heads", metavar="N", min=1, help=say("help.heads"))
-]
-KvHeadsOpt = Annotated[
-    int | None, typer.Option("--kv-heads", metavar="N", min=1, help=say("help.kv_heads"))
-]
-DHeadOpt = Annotated[
-    int | None, typer.Option("--d-head", metavar="N", min=1, help=say("help.d_head"))
-]
-TokensOpt = Annotated[
-    int | None, typer.Option("--tokens", metavar="N", min=1, help=say("help.tokens"))
-]
-BatchOpt = Annotated[
-    int | None, typer.Option("--batch", metavar="N", min=1, help=say("help.batch"))
-]
-LayersOpt = Annotated[
-    int | None, typer.Option("--layers", metavar="N", min=1, help=say("help.layers"))
-]
+
+
+def _size(key: str) -> Any:
+    """Make the option of one size: a whole number from 1."""
+    return typer.Option(f"--{key.replace('_', '-')}", metavar="N", min=1, help=say(f"help.{key}"))
+
+
+DModelOpt = Annotated[int | None, _size("d_model")]
+DFfOpt = Annotated[int | None, _size("d_ff")]
+HeadsOpt = Annotated[int | None, _size("heads")]
+KvHeadsOpt = Annotated[int | None, _size("kv_heads")]
+DHeadOpt = Annotated[int | None, _size("d_head")]
+TokensOpt = Annotated[int | None, _size("tokens")]
+BatchOpt = Annotated[int | None, _size("batch")]
+LayersOpt = Annotated[int | None, _size("layers")]
 PresetOpt = Annotated[str | None, typer.Option("--preset", metavar="NAME", help=say("help.preset"))]
 GatedOpt = Annotated[bool | None, typer.Option("--gated/--plain", help=say("help.gated"))]
 NormKindOpt = Annotated[
