@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from blockcalc.costs.plan import Model, Outside
 
 
@@ -32,39 +34,32 @@ def _bert(title: str, source: str, c: int, layers: int, heads: int) -> Model:
     return Model(title, source, sizes, outside, positions=512)
 
 
-def _gpt2(title: str, c: int, layers: int, heads: int) -> Model:
+def _tied(vocabulary: int, positions: int) -> Callable[[int], tuple[Outside, ...]]:
+    """Learned positions, a final norm, and a head that is the token embedding."""
+
     def outside(c: int) -> tuple[Outside, ...]:
         return (
-            Outside("token embedding", (50257, c)),
-            Outside("position embedding", (1024, c)),
+            Outside("token embedding", (vocabulary, c)),
+            Outside("position embedding", (positions, c)),
             *_norm("final norm", c),
-            Outside("language model head", (50257, c), tied=True, product=True),
+            Outside("language model head", (vocabulary, c), tied=True, product=True),
         )
 
+    return outside
+
+
+def _gpt2(title: str, c: int, layers: int, heads: int) -> Model:
     sizes = {"d_model": c, "d_ff": 4 * c, "heads": heads, "layers": layers, "tokens": 1024,
              "activation": "gelu_tanh", "causal": True}  # fmt: skip
     source = "Radford et al. (2019), table 2; config of openai-community/gpt2"
-    return Model(title, source, sizes, outside, positions=1024)
+    return Model(title, source, sizes, _tied(50257, 1024), positions=1024)
 
 
 def _opt(title: str, c: int, layers: int, heads: int) -> Model:
-    def outside(c: int) -> tuple[Outside, ...]:
-        return (
-            Outside("token embedding", (50272, c)),
-            Outside("position embedding", (2050, c)),
-            *_norm("final norm", c),
-            Outside("language model head", (50272, c), tied=True, product=True),
-        )
-
     sizes = {"d_model": c, "d_ff": 4 * c, "heads": heads, "layers": layers, "tokens": 2048,
              "activation": "relu", "causal": True}  # fmt: skip
-    return Model(
-        title,
-        "Zhang et al. (2022), table 1; config of facebook/opt",
-        sizes,
-        outside,
-        positions=2048,
-    )
+    source = "Zhang et al. (2022), table 1; config of facebook/opt"
+    return Model(title, source, sizes, _tied(50272, 2050), positions=2048)
 
 
 def _llama(
