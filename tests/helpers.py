@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import blockcalc
 from blockcalc.docs.samples import files
-from blockcalc.explain.depth import Depth
+from blockcalc.explain.depth import Depth, Detail
 from blockcalc.explain.steps import explain
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.spec import Spec
@@ -57,7 +57,7 @@ def sample_specs() -> list[Spec]:
 def every_line(spec: Spec, **depth: Any) -> list[Any]:
     """Give all worked lines of a spec."""
     trace = blockcalc.run(spec)
-    pieces = explain(spec, trace, Depth(detail="cells", **depth))
+    pieces = explain(spec, trace, Depth(detail=Detail.cells, **depth))
     return [line for piece in pieces for line in getattr(piece, "lines", ())]
 
 

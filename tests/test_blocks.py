@@ -9,7 +9,7 @@ import pytest
 
 import blockcalc
 from blockcalc.docs.samples import folder
-from blockcalc.explain.depth import Depth
+from blockcalc.explain.depth import Depth, Detail
 from blockcalc.explain.document import StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.explain.summary import composed_formulas
@@ -175,7 +175,7 @@ def test_a_query_that_sees_nothing_gets_zeros_and_a_note(softmax: str) -> None:
     assert trace["z"][0].tolist() == [0, 0]
     notes = [
         n
-        for p in explain(spec, trace, Depth(detail="cells"))
+        for p in explain(spec, trace, Depth(detail=Detail.cells))
         for n in getattr(p, "notes", None) or ()
     ]
     assert any("Row 1 (t1) sees no key" in note for note in notes)

@@ -13,7 +13,7 @@ import pytest
 import blockcalc
 from blockcalc.explain.comparison import compare
 from blockcalc.explain.data import run_document
-from blockcalc.explain.depth import Depth
+from blockcalc.explain.depth import Depth, Detail
 from blockcalc.explain.document import Given, Head, PairPiece, Remark, StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.views import choose_format
@@ -258,7 +258,7 @@ def test_the_longest_stack_is_no_wait(form: str) -> None:
     spec = blockcalc.load(data)
     trace = blockcalc.run(spec)
     if form == "explain":
-        assert sum(1 for _ in explain(spec, trace, Depth("tables"))) > 15_000
+        assert sum(1 for _ in explain(spec, trace, Depth(Detail.tables))) > 15_000
     else:
         assert list(compare((spec, trace), (spec, trace), Depth(patterns=("out",))))
     assert time.perf_counter() - begun < 60

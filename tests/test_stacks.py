@@ -10,7 +10,7 @@ import pytest
 import blockcalc
 from blockcalc.errors import LookupFault
 from blockcalc.explain.data import run_document
-from blockcalc.explain.depth import Depth, chosen_steps
+from blockcalc.explain.depth import Depth, Detail, chosen_steps
 from blockcalc.explain.document import Head, Heading, Remark, StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.nn.block import build
@@ -171,7 +171,7 @@ def test_a_stack_of_many_blocks_is_worked_and_told_at_once() -> None:
     spec = blockcalc.load({"x": X, "norm": "pre", "blocks": [{**block(1), "repeat": 200}]})
     start = time.perf_counter()
     trace = blockcalc.run(spec)
-    count = sum(1 for _ in explain(spec, trace, Depth(detail="tables")))
+    count = sum(1 for _ in explain(spec, trace, Depth(detail=Detail.tables)))
     assert count > 200 * 25
     assert time.perf_counter() - start < 30
 

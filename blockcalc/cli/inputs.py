@@ -14,7 +14,6 @@ from blockcalc.cli.options import (
     Color,
     ColorOpt,
     DebugOpt,
-    Detail,
     DetailOpt,
     DigitsOpt,
     EpsOpt,
@@ -33,10 +32,10 @@ from blockcalc.cli.options import (
 )
 from blockcalc.cli.output import send
 from blockcalc.errors import Fault, UsageError
+from blockcalc.explain.depth import Depth, Detail
 from blockcalc.messages import say
 
 if TYPE_CHECKING:
-    from blockcalc.explain.depth import Depth
     from blockcalc.nn.spec import Spec
     from blockcalc.views.terminal import Terminal
 
@@ -82,14 +81,12 @@ class Showing:
 
     def depth(self) -> Depth:
         """Make the depth of what is said."""
-        from blockcalc.explain.depth import Depth
-
         patterns = tuple(
             p.strip() for text in self.steps or [] for p in text.split(",") if p.strip()
         )
         if self.steps and not patterns:
             raise UsageError(Fault(say("cli.no_steps")))
-        return Depth(self.detail.value, self.digits, not self.no_prose, self.whole, patterns)
+        return Depth(self.detail, self.digits, not self.no_prose, self.whole, patterns)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from blockcalc.explain.depth import Detail
 from blockcalc.messages import say
 from blockcalc.nn.orders import ORDERS
 from blockcalc.program.loss import LOSSES
@@ -29,14 +30,6 @@ class LossKind(StrEnum):
     members = vars()
     for key in LOSSES:
         members[key] = key
-
-
-class Detail(StrEnum):
-    """The words of ``--detail``."""
-
-    tables = "tables"
-    normal = "normal"
-    cells = "cells"
 
 
 class Color(StrEnum):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from blockcalc.explain.depth import Depth, chosen_steps
+from blockcalc.explain.depth import Depth, Detail, chosen_steps
 from blockcalc.explain.document import Document, Piece, StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.nn.spec import Spec
@@ -68,7 +68,7 @@ def run_document(
         What gives its pieces: ``explain``, or for a backward pass ``explain_gradient``.
     """
     own = depth or Depth()
-    shallow = replace(own, detail="tables", prose=False, whole=False)
+    shallow = replace(own, detail=Detail.tables, prose=False, whole=False)
     return Document(
         lambda: explained(spec, trace, own),
         lambda: run_data(spec, trace, explained(spec, trace, shallow)),

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from blockcalc.errors import Fault, UsageError
-from blockcalc.explain.grids import Labels
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean, listed
-from blockcalc.nn.spec import Spec
-from blockcalc.program.program import Program
 
-DETAILS = ("tables", "normal", "cells")
+if TYPE_CHECKING:  # the command line reads the words, and needs no NumPy for it
+    from blockcalc.explain.grids import Labels
+    from blockcalc.nn.spec import Spec
+    from blockcalc.program.program import Program
+
+
+class Detail(StrEnum):
+    """How much of the arithmetic is shown: none, one row or every cell."""
+
+    tables = "tables"
+    normal = "normal"
+    cells = "cells"
 
 
 @dataclass(frozen=True)
@@ -22,8 +32,7 @@ class Depth:
 
     Attributes
     ----------
-    detail : str
-        ``tables``, ``normal`` (one row worked) or ``cells`` (every cell worked).
+    detail : Detail
     digits : int
         Significant digits of what is shown.
     prose : bool
@@ -34,7 +43,7 @@ class Depth:
         Which steps; all if empty.
     """
 
-    detail: str = "normal"
+    detail: Detail = Detail.normal
     digits: int = 4
     prose: bool = True
     whole: bool = False

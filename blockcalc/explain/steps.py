@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from blockcalc.explain.arithmetic import Number, work
-from blockcalc.explain.depth import Depth, chosen_steps, labels_of
+from blockcalc.explain.depth import Depth, Detail, chosen_steps, labels_of
 from blockcalc.explain.document import (
     Closing,
     Given,
@@ -195,7 +195,7 @@ class Explainer:
         """Say everything about one step."""
         eq = step.equation
         shown = self.matrix(eq.out)
-        bare = self.depth.detail == "tables"
+        bare = self.depth.detail == Detail.tables
         operands = () if bare else tuple(self.matrix(r).operand for r in eq.inputs)
         lines = () if bare else tuple(self.lines(step, shown))
         return StepPiece(
@@ -216,7 +216,7 @@ class Explainer:
     def definition(self, step: Step) -> tuple[Expr, Expr] | None:
         """Spell out a function that formulas name: GELU(x) = …."""
         op = step.equation.op
-        if self.depth.detail == "tables" or not isinstance(op, Elementwise) or not op.label:
+        if self.depth.detail == Detail.tables or not isinstance(op, Elementwise) or not op.label:
             return None
         x = Name("x")
         return Call(op.label, (x,)), fill(op.body, [x])
@@ -229,7 +229,7 @@ class Explainer:
         if isinstance(op, Quotient):
             undefined = op.undefined(step.inputs)
             yield from self.undefined(step.equation.inputs[op.divisor], undefined, kind)
-            if kind == "softmax" and self.depth.detail != "tables":
+            if kind == "softmax" and self.depth.detail != Detail.tables:
                 others = ".others" if undefined.any() else ""
                 rounded = bool(self.trace.rounding)
                 yield say("note.row_sums.rounded" if rounded else f"note.row_sums{others}")
@@ -256,7 +256,7 @@ class Explainer:
     def worked(self, step: Step, count: int) -> str | None:
         """Say which cells the worked lines are."""
         total = step.value.size
-        if self.depth.detail == "cells" or count == total:
+        if self.depth.detail == Detail.cells or count == total:
             return say("worked.all")
         row = step.value.shape[-1] if step.value.ndim > 1 else 1
         if step.equation.out.axes[-2:-1] not in ROWS:
@@ -268,7 +268,7 @@ class Explainer:
     def cells(self, step: Step) -> Iterator[At]:
         """Choose the cells that are worked: the first row, or all."""
         shape = step.value.shape
-        if self.depth.detail == "cells":
+        if self.depth.detail == Detail.cells:
             return product(*(range(n) for n in shape))
         if len(shape) == 1:
             return iter([(0,)])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from blockcalc.explain.depth import Depth
+from blockcalc.explain.depth import Depth, Detail
 from blockcalc.explain.document import Column, Entry, Heading, Listing, Piece
 from blockcalc.explain.head import collapses, head, two_features
 from blockcalc.explain.steps import Explainer
@@ -60,7 +60,7 @@ class GradientExplainer(Explainer):
         yield replace(first, facts=facts)
         yield Heading(say("heading.given"))
         yield self.given(self.program.inputs)
-        if self.depth.detail == "cells":
+        if self.depth.detail == Detail.cells:
             yield from self.walk(0, len(self.start.equations))
         else:
             prose = say("prose.forward") if self.depth.prose else None

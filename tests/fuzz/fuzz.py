@@ -20,7 +20,7 @@ import blockcalc
 from blockcalc.costs.explain import cost_pieces
 from blockcalc.costs.plan import of_file
 from blockcalc.costs.shapes import shape_pieces
-from blockcalc.explain.depth import Depth
+from blockcalc.explain.depth import Depth, Detail
 from blockcalc.explain.document import Piece, StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.files.decode import decode, read_text
@@ -115,8 +115,8 @@ def read_only(raw: bytes, name: str) -> Any:
 def whole_run(raw: bytes, name: str) -> None:
     """Read, work and say everything, forward, backward and counted; nothing that is said is a nan."""
     spec = read_only(raw, name)
-    said(explain(spec, blockcalc.run(spec), Depth("cells")))
-    said(explain_gradient(spec, work_gradients(spec), Depth("cells")))
+    said(explain(spec, blockcalc.run(spec), Depth(Detail.cells)))
+    said(explain_gradient(spec, work_gradients(spec), Depth(Detail.cells)))
     plan = of_file(spec)
     for pieces in (cost_pieces(plan), cost_pieces(plan, "tokens"), shape_pieces(plan)):
         for _ in pieces:
