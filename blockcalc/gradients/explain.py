@@ -16,6 +16,7 @@ from blockcalc.gradients.run import gradient_of, norm_of, parameters, scale
 from blockcalc.messages import say
 from blockcalc.messages.words import dims
 from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.nn.settings import NormSettings
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.counts import significant
 from blockcalc.ops.elementwise import Elementwise, Quotient
@@ -94,8 +95,8 @@ class GradientExplainer(Explainer):
         return self.digits if forward else self.depth.digits
 
     def _inside(self) -> bool:
-        kinds = {s.kind for s in self.start.sections}
-        return bool(kinds & {"softmax", "layer_norm", "rms_norm"})
+        sections = self.start.sections
+        return any(s.kind == "softmax" or isinstance(s.settings, NormSettings) for s in sections)
 
     def written(self, x: float) -> str:
         """Write a number in a table."""

@@ -212,6 +212,8 @@ def test_what_was_added_is_seen(copy: Path) -> None:
     assert "norm4" in out
     agreed = run(copy, "grad", "block.json", "--numeric")
     assert "All gradients agree" in agreed
+    norms_alone = run(copy, "grad", "block.json", "--set", "attn={out: [[1, 0, 0], [0, 1, 1]]}")
+    assert "closed forms of the textbooks" in norms_alone
     assert "sandwich" in run(copy, "grad", "block.json", "--depths", "1")
     assert "# Attention" in run(copy, "export", "block.json", "-o", "-", "--plain")
 
