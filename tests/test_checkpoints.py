@@ -403,7 +403,7 @@ def test_layers_and_shards_that_lack(tmp_path: Path) -> None:
 def test_a_config_that_is_too_large(tmp_path: Path) -> None:
     folder = changed(tmp_path, "gpt2")
     (folder / "config.json").write_text(" " * 2**20 + "{}")
-    assert "the file has more than the 1048576 bytes that may be read" in refused(folder)
+    assert "the file is larger than the limit of 1048576 bytes" in refused(folder)
 
 
 def test_norms_by_their_older_names(tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ def test_a_shell_that_is_not_known_is_told(option: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "argv", ["blockcalc", option])
     with pytest.raises(SystemExit) as stop:
         main()
-    said = "which shell this is cannot be told\n  type it at the prompt of bash, zsh, fish or PowerShell\n"
+    said = "cannot tell which shell this is\n  type it at the prompt of bash, zsh, fish or PowerShell\n"
     assert (stop.value.code, capsys.readouterr()) == (2, ("", said))
 
 

@@ -39,7 +39,7 @@ def test_small_numbers_beside_huge_ones_are_no_round_off() -> None:
     out = run(attention([[1e16, -1e16, 1]], [[1], [1], [1]], [[1, 0, 0]] * 3, stop="attn.q"))
     assert "1×1 = 1" in out
     out = run(attention([[1e16, 1, -1e16]], [[1], [1], [1]], [[1, 0, 0]] * 3, stop="attn.q"))
-    assert "the terms cancel beyond what floating point holds" in out
+    assert "the terms cancel beyond floating-point precision" in out
 
 
 def test_numbers_at_the_end_of_the_range() -> None:
