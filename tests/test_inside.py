@@ -142,7 +142,7 @@ def test_a_row_that_paper_cannot_answer_is_noted() -> None:
     pre = TINY.with_order("pre")
     norm = next(s for s in steps(pre, detail="cells") if s.name == "norm1")
     assert norm.notes == (
-        "Row 3 (t3): all its numbers are equal and eps is 0, so it cannot be divided; "
+        "Row 3 (t3): all its entries are equal and eps is 0, so the norm would divide 0 by 0; "
         "its normalized entries are set to 0.",
     )
     assert [line.middle for line in norm.lines[4:]] == [None, None]

@@ -37,11 +37,11 @@ class Reduce(Op):
     kind : str
         ``sum``, ``mean`` or ``max``.
     each : Expr, optional
-        What is done to each number first, such as a square.
+        Applied to each entry first, such as a square.
     less : int
         A mean divides by n - ``less``.
     count : str
-        How formulas name the number of terms.
+        The name of the number of terms in formulas.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class Reduce(Op):
 
     @property
     def blocks(self) -> bool:  # type: ignore[override]
-        """Tell whether minus infinity may pass: as the largest of nothing but such."""
+        """Tell whether the result may be minus infinity: the maximum of a fully masked row."""
         return self.kind == "max"
 
     def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
@@ -87,7 +87,7 @@ class Reduce(Op):
         return say("rule.reduce")
 
     def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
-        """Every entry of a row gets what its sum or mean has; the maximum is only subtracted again."""
+        """Broadcast the gradient of a sum or mean over its row; a maximum, only subtracted, has none."""
         if self.kind == "max":
             return None
         n = refs[0].shape[-1]
