@@ -1,4 +1,4 @@
-"""Losses: one number made of a result, and the operations that only a loss needs."""
+"""Losses: a scalar function of the result, and the operations that only losses need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
 
 @dataclass(frozen=True)
 class Whole(Op):
-    """One number: the sum, or the mean, of what is made of all entries that stand at the same place."""
+    """A scalar: the sum or the mean over all entries of an elementwise function."""
 
     each: Expr = ITSELF
     mean: bool = False
@@ -52,7 +52,7 @@ class Whole(Op):
 
 @dataclass(frozen=True)
 class Ones(Op):
-    """One in every place: the gradient of a sum by what it sums."""
+    """A matrix of ones: the gradient of a sum with respect to its terms."""
 
     worked = False
 
@@ -71,15 +71,15 @@ class Ones(Op):
 
 @dataclass(frozen=True)
 class Loss:
-    """Where the backward pass starts: one number made of the result.
+    """The loss: a scalar function of the result.
 
-    ``sum`` of all its entries, ``dot`` with a matrix entry by entry, or ``mse``, the mean of the squared
-    differences from a target.
+    ``sum`` is the sum of all entries, ``dot`` the sum of the elementwise product with a matrix, ``mse`` the mean
+    of the squared differences from a target.
     """
 
     kind: str
 
     @property
     def matrix(self) -> str:
-        """Name the matrix that goes with it: ``loss.with``, ``loss.target``, or none."""
+        """Name the matrix that the loss needs: ``loss.with``, ``loss.target``, or none."""
         return {"dot": "loss.with", "mse": "loss.target"}.get(self.kind, "")
