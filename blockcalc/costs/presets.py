@@ -1,4 +1,4 @@
-"""Published models by name: shapes as their papers and configs give them."""
+"""Published models by name, with shapes from their papers and configs."""
 
 from __future__ import annotations
 
