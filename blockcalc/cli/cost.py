@@ -1,4 +1,4 @@
-"""The commands that count: ``shapes`` and ``cost``. Nothing is worked, so nothing is loaded but shapes."""
+"""The commands ``shapes`` and ``cost``. No values are computed, so only shapes are read."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ OutputOpt = Annotated[
 ForceOpt = Annotated[bool, typer.Option("--force", help=say("help.force"))]
 
 
-RESIZED = ("tokens", "batch", "layers")  # what a file can be given instead of its own
+RESIZED = ("tokens", "batch", "layers")  # the sizes of a file that options can override
 
 
 def register(app: typer.Typer) -> None:
@@ -98,7 +98,7 @@ def shapes(
     error_format: ErrorOpt = ErrorFormat.text,
     debug: DebugOpt = False,
 ) -> None:
-    """Walk through the shapes."""
+    """Show the shapes of every step."""
     wanted = {"d_model": d_model, "d_ff": d_ff, "heads": heads, "kv_heads": kv_heads, "d_head": d_head,
               "tokens": tokens, "batch": batch, "gated": gated, "norm_kind": norm_kind, "bias": bias}  # fmt: skip
     plan = _plan(file, preset, norm, sets, wanted)
@@ -173,7 +173,7 @@ def _plan(
     sets: list[str] | None,
     wanted: dict[str, Any],
 ) -> Plan:
-    """Find what is to be counted: a file, a published model, or a block of given sizes."""
+    """Make the plan: from a file, a published model, or given sizes."""
     from blockcalc.costs.plan import Sizes, of_file, with_axes
     from blockcalc.docs import samples as embedded
     from blockcalc.messages.words import did_you_mean

@@ -126,7 +126,7 @@ def schema(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) -
 
 
 def format_(error_format: ErrorOpt = ErrorFormat.text, debug: DebugOpt = False) -> None:
-    """Show the page about the input file."""
+    """Show the page about the format of the input file."""
     _show("format")
 
 
@@ -155,7 +155,7 @@ _PAGES = Path(__file__).parents[1] / "docs"
 
 
 def _show(name: str) -> None:
-    """Show a page: laid out in a terminal, as it stands in a pipe."""
+    """Show a page: formatted in a terminal, as its source in a pipe."""
     text = (_PAGES / f"{name}.md").read_text(encoding="utf-8")
     if sys.stdout.isatty():
         from rich.console import Console

@@ -1,4 +1,4 @@
-"""The command that goes backward."""
+"""The command ``grad``."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def grad(
 def _descend(
     screen: Terminal, spec: Spec, trace: Trace, kind: str | None, rate: float, digits: int
 ) -> None:
-    """Show what one step of gradient descent does."""
+    """Show the effect of one step of gradient descent."""
     from blockcalc.gradients.loss import loss_after
     from blockcalc.gradients.tables import descent
 

@@ -1,4 +1,4 @@
-"""Turn options into a spec, a depth, numbers."""
+"""Convert options to a spec, a depth, numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read_spec(
     rounding: str | None,
     orders: Sequence[str] = (),
 ) -> Spec:
-    """Read a file with what the command line sets over it."""
+    """Read a file with the overrides of the command line."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from blockcalc.docs import samples as embedded
     from blockcalc.reading.load import load
@@ -47,7 +47,7 @@ def read_spec(
 def depth_of(
     detail: Detail, digits: int, no_prose: bool, whole: bool, steps: list[str] | None
 ) -> Depth:
-    """Make the depth of what is said."""
+    """Make the Depth from options."""
     from blockcalc.explain.depth import Depth
 
     patterns = tuple(p.strip() for text in steps or [] for p in text.split(",") if p.strip())

@@ -1,4 +1,4 @@
-"""The options that several commands share, each said once."""
+"""The options shared by several commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from blockcalc.nn.orders import ORDERS
 
 
 class Order(StrEnum):
-    """The words of ``--norm``: the orders that there are."""
+    """The words of ``--norm``: the orders."""
 
     _ignore_ = "members key"
     members = vars()
@@ -45,7 +45,7 @@ class ErrorFormat(StrEnum):
 
 
 def words(kind: type[StrEnum]) -> str:
-    """Write the words of an option as its help shows them.
+    """Write the words of an option for its help.
 
     Examples
     --------

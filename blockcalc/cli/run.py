@@ -1,4 +1,4 @@
-"""The commands that work a file: ``run``, ``compare`` and ``export``."""
+"""The commands ``run``, ``compare`` and ``export``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _load(
     rounding: str | None,
     orders: Sequence[str] = (),
 ) -> tuple[Spec, Trace]:
-    """Read a file, and work it in the first of the orders."""
+    """Read a file, and compute it in the first of the orders."""
     spec = read_spec(file, norm, eps, sets, rounding, orders)
     from blockcalc.nn.run import run as work
 
@@ -157,7 +157,7 @@ def export(
     error_format: ErrorOpt = ErrorFormat.text,
     debug: DebugOpt = False,
 ) -> None:
-    """Write every step in another format."""
+    """Write every step in an export format."""
     from blockcalc.views import choose_format
 
     chosen = choose_format(asked or {}, output)

@@ -1,4 +1,4 @@
-"""The English texts. Braces are fields; a doubled brace is a brace."""
+"""The English texts. Braces mark fields; a doubled brace is a literal brace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The English texts about cost and shapes, read only where they are asked for."""
+"""The English texts about cost and shapes, imported on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The English texts of what cannot be read: characters, encodings, YAML and JSON that break off."""
+"""The English texts of syntax errors: characters, encodings, YAML and JSON."""
 
 from __future__ import annotations
 

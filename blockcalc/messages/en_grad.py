@@ -1,4 +1,4 @@
-"""The English texts about gradients, read only where they are asked for."""
+"""The English texts about gradients, imported on demand."""
 
 from __future__ import annotations
 
