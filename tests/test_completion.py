@@ -215,7 +215,7 @@ def test_powershell(shell: str) -> None:
     told = {"_TYPER_COMPLETE_ARGS": "blockcalc run --norm p", "_TYPER_COMPLETE_WORD_TO_COMPLETE": "p"}  # fmt: skip
     assert ask(shell, **told) == (0, "post::: \npre::: \n")
     told = {"_TYPER_COMPLETE_ARGS": "blockcalc", "_TYPER_COMPLETE_WORD_TO_COMPLETE": ""}
-    assert ask(shell, **told)[1].startswith("run:::Work the block of a file")
+    assert ask(shell, **told)[1].startswith("run:::Compute a block and show")
 
 
 @pytest.mark.parametrize(

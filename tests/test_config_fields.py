@@ -171,7 +171,7 @@ def test_what_acts_outside_the_layers_is_noted(tmp_path: Path) -> None:
     assert "scale_embedding true" in notes
     notes = written(tmp_path, "opt", changed("opt", word_embed_proj_dim=4)).data["notes"]
     assert notes.startswith(
-        "word_embed_proj_dim 4 beside hidden_size 8: the projections before and after"
+        "word_embed_proj_dim 4 differs from hidden_size 8: the projections before and after"
     )
     assert "notes" not in written(tmp_path, "opt", changed("opt", word_embed_proj_dim=None)).data
     assert not {name for name in OUTSIDE if IDLE.fullmatch(name)}
@@ -321,7 +321,7 @@ def test_second_names_stand_in_where_transformers_lets_them(tmp_path: Path) -> N
 def test_a_field_of_the_wrong_kind_is_refused_by_name(
     kind: str, name: str, value: Any, said: str, tmp_path: Path
 ) -> None:
-    want = f"config.json says something that cannot be used: {name}: {said}"
+    want = f"config.json cannot be used: {name}: {said}"
     assert refusal(tmp_path, kind, **{name: value}) == want
 
 

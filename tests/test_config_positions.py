@@ -204,9 +204,9 @@ BOTH = "rope scaling linear (rope_scaling.rope_type)"
         ({**OLD, "rope_scaling": {"factor": 4.0}}, "rope_scaling.factor 4.0"),
         ({"rope_parameters": {"full_attention": {"rope_theta": 1e4}}},
          'rope_parameters.full_attention {"rope_theta": 10000.0}'),
-        ({"rope_theta": 5e5}, "rope_theta 500000.0 beside rope_parameters.rope_theta 10000.0"),
+        ({"rope_theta": 5e5}, "rope_theta 500000.0 together with rope_parameters.rope_theta 10000.0"),
         ({"rope_parameters": {"rope_theta": 5e5}, "rope_scaling": {"type": "linear", "factor": 1.0}},
-         "rope_parameters.rope_theta 500000.0 beside rope_scaling.rope_theta 10000.0"),
+         "rope_parameters.rope_theta 500000.0 together with rope_scaling.rope_theta 10000.0"),
     ],
 )  # fmt: skip
 def test_a_rope_rule_that_changes_angles_is_refused(

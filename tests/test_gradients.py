@@ -328,7 +328,7 @@ def test_an_even_row_without_eps_passes_no_gradient_on(chain: bool) -> None:
     assert np.abs(trace["grad.x"][1]).max() > 0.1
     if not chain:
         notes = [n for p in _steps(spec, trace) for n in p.notes]
-        assert any("its gradient is taken as 0, by convention" in n for n in notes)
+        assert any("its gradient is set to 0 by convention" in n for n in notes)
 
 
 @pytest.mark.parametrize("chain", [False, True])

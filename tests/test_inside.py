@@ -102,9 +102,9 @@ def test_the_worked_cells_are_named() -> None:
     by_name = {s.name: s for s in steps(wide)}
     assert by_name[
         "residual1"
-    ].worked == "worked for the first 8 of 12 cells of the row; --detail cells works all" or (
+    ].worked == "worked for the first 8 of 12 cells of the row; --detail cells shows all" or (
         by_name["residual1"].worked
-        == "the first 8 of 12 cells of the row; --detail cells works all"
+        == "the first 8 of 12 cells of the row; --detail cells shows all"
     )
     assert len(by_name["residual1"].lines) == 8
     assert by_name["norm1.mean"].lines[0].shortened is False

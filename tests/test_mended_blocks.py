@@ -51,8 +51,8 @@ def facts(data: Any) -> str:
         ({"x": [X, X], "attn": A, "tokens": [["a", "b"], ["c"]]}, "tokens.1: 1 labels for 2 rows"),
         ({"x": X, "attn": {"w_qkv": FUSED, "w_o": [[1, 0]] * 3}},
          "attn.w_o has 3 rows, but attn.w_qkv has 6 columns"),
-        ({"x": X, "attn": {**A, "w_qkv": FUSED}}, "w_q stands beside w_qkv"),
-        ({"x": X, "attn": {"w_qkv": FUSED, "b_q": [1, 2]}}, "b_q stands beside w_qkv"),
+        ({"x": X, "attn": {**A, "w_qkv": FUSED}}, "w_q cannot be given with w_qkv"),
+        ({"x": X, "attn": {"w_qkv": FUSED, "b_q": [1, 2]}}, "b_q cannot be given with w_qkv"),
         ({"x": X, "attn": {**A, "b_qkv": [1]}}, "b_qkv goes with w_qkv"),
         ({"x": X, "attn": {**A, "qkv_layout": "blocks"}}, "qkv_layout goes with w_qkv"),
         ({"x": X, "attn": {**A, "b_o": [1, 2]}}, "attn.b_o is given but not used"),
@@ -65,7 +65,7 @@ def facts(data: Any) -> str:
         ({"x": X, "attn": A, "dropout": {"p": 0.1, "at": ["attn.weights"], "keep": {"attn.out": X}}},
          "'attn.out' is not among the places under at"),
         ({"x": X, "blocks": [{"attn": {**A, "padding": [1, 0]}}]}, "blocks.0.attn.padding"),
-        ({"x": X, "attn": {**A, "padding": [1, 0]}}, "keep is a token to look at (1)"),
+        ({"x": X, "attn": {**A, "padding": [1, 0]}}, "keep marks a token to attend to (1)"),
         ({"x": X, "attn": {**A, "mask": "causal"}}, "attn.causal: true"),
         ({"x": X, "attn": A, "norm": "rms"}, "norm: {kind: rms}"),
         ({"x": X, "attn": A, "ffn": {"activation": "swiglu", "w_1": X, "w_2": X}}, "silu with w_gate"),
@@ -141,7 +141,7 @@ def test_heads_say_what_is_in_force() -> None:
     said = facts({"x": X, "attn": {**A, "rope": {"theta": 100}}})
     assert "theta = 100, positions from 0" in said
     assert "1 + gamma" not in facts({"x": X, "attn": A, "norm": {"unit_offset": True}})
-    assert "norm2 is given and not used" in facts({"x": X, "attn": A, "norm2": {"gamma": [1, 2]}})
+    assert "norm2 is given but not used" in facts({"x": X, "attn": A, "norm2": {"gamma": [1, 2]}})
 
 
 def test_a_given_matrix_can_be_asked_for() -> None:
@@ -207,7 +207,7 @@ def test_float32_holds_or_refuses_without_a_warning() -> None:
             blockcalc.BlockcalcError, match="x holds a number too large for float32"
         ):
             blockcalc.run(spec, dtype="float32")
-    with pytest.raises(blockcalc.BlockcalcError, match="'float16' is no precision"):
+    with pytest.raises(blockcalc.BlockcalcError, match="'float16' is not a supported dtype"):
         blockcalc.run(spec, dtype="float16")
 
 

@@ -123,7 +123,7 @@ def test_names_are_left_out(body: str, more: str, tmp_path: Path) -> None:
     assert numbers(tmp_path, body, more) == W
 
 
-LOOKS = "the table seems to hold names beside its numbers; {} leaves them out"
+LOOKS = "the table seems to contain names as well as numbers; {} leaves them out"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ TABLE = "a table has numbers only, with commas, semicolons, tabs or spaces betwe
         ("1,true\n", "", f"1:3: a number is expected; this is the text 'true' | {TABLE}"),
         ("1 nan\n", "", f"1:3: a number is expected; this is the text 'nan' | {TABLE}"),
         ("1 .inf\n", "", f"1:3: a number is expected; this is the text '.inf' | {TABLE}"),
-        ("1_0 2\n3 4\n", "", "1:1: a number is expected; this is the text '1_0' | the table seems to hold names beside its numbers; header: true leaves them out"),
+        ("1_0 2\n3 4\n", "", "1:1: a number is expected; this is the text '1_0' | the table seems to contain names as well as numbers; header: true leaves them out"),
         ("1;0,5\n", "", "1:3: a number is expected; this is the text '0,5' | decimals use a point: 0.5, not 0,5"),
         ("1\t0,5\n", "", "1:3: a number is expected; this is the text '0,5' | decimals use a point: 0.5, not 0,5"),
         ('"0,5",1\n', "", "1:1: a number is expected; this is the text '0,5' | decimals use a point: 0.5, not 0,5"),
