@@ -612,7 +612,7 @@ def test_blocks_that_are_alike_are_listed_once_and_summed_in_all(tmp_path: Path)
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert any(line.startswith("attention, matrices 6 C² 96 60.0 %") for line in lines)
     assert any(line.startswith("all blocks 160 100.0 %") for line in lines)
-    assert sum("The weights of 2 blocks are of the same shapes" in line for line in lines) == 2
+    assert sum("The weights of all 2 blocks have the same shapes" in line for line in lines) == 2
     assert "blocks.1" not in out.partition("Operations")[0]
 
 

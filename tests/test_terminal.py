@@ -239,7 +239,7 @@ def test_the_head_tells_the_conventions() -> None:
                   "x → attention → + x → LayerNorm → FFN → + norm1 → LayerNorm → out",
                   "With d_model = 2 a row normalized by LayerNorm shows only which"):  # fmt: skip
         assert words in out
-    assert "can only answer" not in text(cli("run", str(folder() / "three_features.yaml")))
+    assert "shows only which" not in text(cli("run", str(folder() / "three_features.yaml")))
 
 
 def test_pre_norm_says_that_no_final_norm_was_applied() -> None:
