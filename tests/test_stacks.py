@@ -149,7 +149,7 @@ def test_what_a_stack_may_not_be() -> None:
     assert "blocks.0.attn.w_o has 3 rows, but" in refused(
         {"x": X, "blocks": [{**one, "attn": {**one["attn"], "w_o": matrix(np.random.RandomState(0), 3, 4)}}]}
     )  # fmt: skip
-    assert "'attn' stands beside 'blocks'" in refused(
+    assert "'attn' cannot be given with 'blocks'" in refused(
         {"x": X, "blocks": [one], "attn": one["attn"]}
     )
     assert "'blocks.1.attn.w_q' is required" in refused(
@@ -287,7 +287,7 @@ def test_given_attention_has_no_weights_to_drop() -> None:
         ({"p": 1}, "from 0 up to, not including, 1"),
         (-0.1, "from 0 up to, not including, 1"),
         ({"training": True}, "'dropout.p' is required"),
-        ({"p": 0.5, "at": ["attn.q"]}, "'attn.q' is no place for dropout here"),
+        ({"p": 0.5, "at": ["attn.q"]}, "'attn.q' is not a place for dropout here"),
         ({"p": 0.5, "at": "attn.out"}, "at is a list of places"),
         ({"p": 0.5, "at": [1]}, "at is a list of places"),
         ({"p": {"attn.out": 0.5}, "at": ["ffn.out"]}, "'ffn.out' has no p above 0"),
@@ -295,7 +295,7 @@ def test_given_attention_has_no_weights_to_drop() -> None:
         ({"p": 0.5, "seed": -1}, "a whole number from 0 to"),
         ({"p": 0.5, "training": 1}, "true or false is expected"),
         ({"p": 0.5, "keep": [1]}, "keep is a mapping of places"),
-        ({"p": 0.5, "keep": {"ffn": [[1]]}}, "'ffn' is no place"),
+        ({"p": 0.5, "keep": {"ffn": [[1]]}}, "'ffn' is not a place"),
         ({"p": 0.5, "keep": {"attn.out": [[1, 0]]}}, "dropout.keep.attn.out is 1×2; expected 3×4"),
         ({"p": 0.5, "keep": {"ffn.act": [[1, 0]]}}, "expected 3×6"),
         ({"p": 0.5, "keep": {"attn.weights": [[1, 0]]}}, "expected 3×3"),
