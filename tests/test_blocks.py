@@ -313,7 +313,7 @@ def test_conventions_are_named() -> None:
         ),
         ({"w_qkv": [[1, 2], [3, 4]]}, "which is not (n_heads + 2 n_kv_heads) = 3 times a d_head"),
         ({**WEIGHTS, "mask": {"keep": [[1, 0, 1]]}}, "attn.mask.keep is 1×3; expected 2×2"),
-        ({**WEIGHTS, "mask": {"keep": [[1, 2], [0, 1]]}}, "holds true and false, or 1 and 0"),
+        ({**WEIGHTS, "mask": {"keep": [[1, 2], [0, 1]]}}, "keep takes true and false, or 1 and 0"),
         (
             {**WEIGHTS, "mask": {"add": [[float("inf"), 0], [0, 0]]}},
             "a finite number is expected; this is inf",

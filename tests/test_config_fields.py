@@ -258,14 +258,14 @@ def test_a_field_that_says_what_is_done_anyway_changes_nothing(
 @pytest.mark.parametrize(
     ("kind", "fields", "said"),
     [
-        ("gpt2", {"num_attention_heads": 4}, "num_attention_heads 4 beside n_head 2"),
+        ("gpt2", {"num_attention_heads": 4}, "num_attention_heads 4 together with n_head 2"),
         ("whisper", {"num_key_value_heads": 1}, "num_key_value_heads 1"),
-        ("whisper", {"num_attention_heads": 4}, "num_attention_heads 4 beside encoder_attention_heads 2"),
-        ("bert", {"layer_norm_epsilon": 1e-5}, "layer_norm_epsilon 1e-05 beside layer_norm_eps 1e-12"),
-        ("bert", {"activation_function": "x"}, "activation_function x beside hidden_act gelu"),
-        ("gemma", {"hidden_act": "gelu", "hidden_activation": "gelu"}, "hidden_activation gelu beside hidden_act gelu"),
-        ("gemma", {"hidden_act": ..., "hidden_activation": "silu"}, "hidden_activation silu beside hidden_act gelu_pytorch_tanh"),
-        ("gemma", {"is_causal": True, "use_bidirectional_attention": True}, "use_bidirectional_attention true beside is_causal true"),
+        ("whisper", {"num_attention_heads": 4}, "num_attention_heads 4 together with encoder_attention_heads 2"),
+        ("bert", {"layer_norm_epsilon": 1e-5}, "layer_norm_epsilon 1e-05 together with layer_norm_eps 1e-12"),
+        ("bert", {"activation_function": "x"}, "activation_function x together with hidden_act gelu"),
+        ("gemma", {"hidden_act": "gelu", "hidden_activation": "gelu"}, "hidden_activation gelu together with hidden_act gelu"),
+        ("gemma", {"hidden_act": ..., "hidden_activation": "silu"}, "hidden_activation silu together with hidden_act gelu_pytorch_tanh"),
+        ("gemma", {"is_causal": True, "use_bidirectional_attention": True}, "use_bidirectional_attention true together with is_causal true"),
     ],
 )  # fmt: skip
 def test_fields_that_contradict_each_other_are_refused(

@@ -188,7 +188,7 @@ def imported(folder: Path) -> str:
         ("bert", {"num_attention_heads": "absent"}, "num_attention_heads is missing"),
         ("whisper", {"encoder_attention_heads": "absent"}, "encoder_attention_heads is missing"),
         ("llama", {"hidden_act": [1]}, "activation [1]"),
-        ("llama", {"rope_parameters": "abc"}, "config.json says something that cannot be used"),
+        ("llama", {"rope_parameters": "abc"}, "config.json cannot be used"),
         ("llama", {"partial_rotary_factor": "x", "rope_parameters": None}, "cannot be used"),
         (
             "llama",
