@@ -1,4 +1,4 @@
-"""Work a Transformer block by hand: every step with its formula, arithmetic and numbers.
+"""Compute a Transformer block by hand: every step with its formula, arithmetic and numbers.
 
 >>> import blockcalc
 >>> trace = blockcalc.run({"x": [[1.0, 3.0]], "attn": {"out": [[1, 1]]}, "norm1": {"eps": 0}})
@@ -8,7 +8,7 @@ array([[2., 4.]])
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # without typing, so that the entry point is reached at once
+TYPE_CHECKING = False  # without the typing module, to keep start-up fast
 
 if TYPE_CHECKING:
     from typing import Any
@@ -45,7 +45,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: ``--help`` needs no NumPy."""
+    """Import a public name on first use, so that ``--help`` does not import NumPy."""
     if name in __all__:
         from importlib import import_module
 
@@ -54,5 +54,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List what is public."""
+    """List the public names."""
     return __all__

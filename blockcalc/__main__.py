@@ -1,6 +1,6 @@
 """The entry point: ``blockcalc`` and ``python -m blockcalc``.
 
-Ctrl-C ends the process at once, also while libraries are being imported; so nothing is imported before that.
+Ctrl-C ends the process at once, even while libraries are being imported, so the handler is set first.
 """
 
 import os
@@ -8,7 +8,7 @@ import signal
 
 
 def _leave(number: int, frame: object) -> None:
-    """End at once, with nothing printed."""
+    """Exit at once without printing anything."""
     os._exit(130)
 
 
@@ -23,7 +23,7 @@ def main() -> None:
     try:
         run()
     finally:
-        # all is written; a signal while Python takes its modules down would end it as killed
+        # all output is written; a signal during interpreter shutdown would kill the process
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -1,4 +1,4 @@
-"""What is public: blocks read, worked, differentiated, counted and compared from Python."""
+"""The public API: read, compute, differentiate, count and compare blocks."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def load(
     source : path, mapping or Spec
         ``-`` is standard input; a mapping may hold NumPy arrays; a Spec stays as it is.
     sets : mapping or sequence of (key, text)
-        Keys set over those of the file, in YAML: ``{"attn.causal": "true"}``.
+        Keys that override the file, with values in YAML: ``{"attn.causal": "true"}``.
     order : str, optional
-        ``post`` or ``pre``, over what the file says.
+        ``post`` or ``pre``; overrides the file.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def load(
     Raises
     ------
     InputError
-        With every fault that was found, up to twenty, each with file, line and column.
+        All errors found, up to twenty, each with file, line and column.
 
     Examples
     --------
@@ -98,13 +98,13 @@ def sample(name: str = "tiny") -> Spec:
 
 
 def run(source: Source, dtype: DTypeLike = "float64") -> Trace:
-    """Work a block forward.
+    """Compute the forward pass of a block.
 
     Parameters
     ----------
     source : path, mapping or Spec
     dtype : dtype
-        ``float64`` or ``float32``: the precision of every step.
+        ``float64`` or ``float32``: the dtype of every step.
 
     Returns
     -------
@@ -126,20 +126,21 @@ def run(source: Source, dtype: DTypeLike = "float64") -> Trace:
 
 
 def grad(source: Source, loss: str | None = None, *, chain: bool = False) -> Trace:
-    """Work a block forward and backward.
+    """Compute the forward and the backward pass of a block.
 
     Parameters
     ----------
     source : path, mapping or Spec
     loss : str, optional
-        Its kind, such as ``mse``; by default what the file says.
+        The kind of the loss, such as ``mse``; by default that of the file.
     chain : bool
-        Whether softmax and norms are gone through step by step, and not by their closed forms.
+        Whether softmax and norms are differentiated step by step instead of by their closed forms.
 
     Returns
     -------
     Trace
-        With ``loss``, and ``grad.`` before the name of every step, weight and x.
+        All steps, ``loss``, and the gradients: ``grad.x``, ``grad.attn.w_q``, ..., each with the shape of
+        its step or matrix.
 
     Examples
     --------
@@ -158,9 +159,9 @@ def cost(source: Source | None = None, *, preset: str | None = None, **sizes: An
     ----------
     source : path, mapping or Spec, optional
     preset : str, optional
-        A published model, such as ``gpt2``, in place of a source.
+        A published model, such as ``gpt2``, instead of a source.
     **sizes
-        ``d_model``, ``d_ff``, ``heads``, ``tokens``, …, in place of a source or over those of a preset.
+        ``d_model``, ``d_ff``, ``heads``, ``tokens``, …, instead of a source, or to override those of a preset.
 
     Returns
     -------
@@ -194,7 +195,7 @@ def cost(source: Source | None = None, *, preset: str | None = None, **sizes: An
 
 @dataclass(frozen=True)
 class Pair:
-    """A step of one run beside the same step of another; ``largest`` is how far they differ, None where one lacks it."""
+    """A step in two runs; ``largest`` is the largest difference, None if one run lacks the step."""
 
     a: str | None
     b: str | None
@@ -203,7 +204,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs, their steps in pairs."""
+    """Two runs with their steps in pairs."""
 
     a: Trace
     b: Trace
@@ -211,12 +212,12 @@ class Comparison:
 
     @property
     def first(self) -> str | None:
-        """Name the first step that both have and that differs."""
+        """Name the first common step that differs."""
         return next((pair.a for pair in self.pairs if pair.largest), None)
 
 
 def compare(a: Source, b: Source | None = None) -> Comparison:
-    """Work two blocks, or one in post-norm and in pre-norm order, and pair their steps.
+    """Compute two blocks, or one in post-norm and in pre-norm order, and pair their steps.
 
     Examples
     --------
@@ -232,7 +233,7 @@ def compare(a: Source, b: Source | None = None) -> Comparison:
 
 
 def _pairs(a: Trace, b: Trace) -> list[Pair]:
-    """Pair the steps of two runs and measure how far they differ."""
+    """Pair the steps of two runs and measure their differences."""
     found = []
     for i, j in align(a.program, b.program):
         one = None if i is None else a.program.equations[i].out.name

@@ -1,4 +1,4 @@
-"""One family of exceptions: what is wrong, where, and what to do about it."""
+"""The exceptions: what is wrong, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A spot in something a person wrote; ``line`` and ``column`` count from 1.
+    """A position in the input; ``line`` and ``column`` count from 1.
 
-    ``text`` is the whole line there, for the caret; ``line`` is None where only the
-    file is known.
+    ``text`` is the whole line, for the caret; ``line`` is None if only the file is known.
     """
 
     file: str
@@ -26,7 +25,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong: a message, its place, and a hint."""
+    """One error: a message, its position, and a hint."""
 
     message: str
     place: Place | None = None
@@ -34,12 +33,12 @@ class Fault:
 
 
 class BlockcalcError(Exception):
-    """Everything blockcalc refuses is one of these; ``exit_code`` is the process's.
+    """Base class of all errors of blockcalc; ``exit_code`` is that of the process.
 
     Parameters
     ----------
     faults : Fault
-        At least one. ``str()`` of the error is the first message with its place and its hint.
+        At least one. ``str()`` of the error is the first message with its position and its hint.
     """
 
     exit_code = 2
@@ -52,27 +51,27 @@ class BlockcalcError(Exception):
 
 
 class InputError(BlockcalcError):
-    """The file, or a value given for it, is at fault."""
+    """The file, or a value set for it, is wrong."""
 
 
 class UsageError(BlockcalcError):
-    """The command line, or a call from Python, is at fault."""
+    """The command line, or a call from Python, is wrong."""
 
 
 class LookupFault(UsageError, KeyError):
-    """A step was asked for that is not there, or that could be several."""
+    """The name of a step matches no step, or several."""
 
     def __str__(self) -> str:
         return Exception.__str__(self)
 
 
 class WriteError(BlockcalcError):
-    """A file could not be written; nothing half-written is left."""
+    """A file could not be written; no partial file is left."""
 
     exit_code = 3
 
 
 class OurFault(BlockcalcError):
-    """Something that blockcalc itself did wrong."""
+    """An internal error of blockcalc."""
 
     exit_code = 70

@@ -74,7 +74,7 @@ def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_faults_of_a_dict_name_their_path() -> None:
     with pytest.raises(blockcalc.BlockcalcError) as caught:
         blockcalc.load({"x": [[1, "one"]], "attn": {"out": [[1, 2, 3]]}})
-    assert report(caught.value) == "x.0.1: a number is wanted; this is the text 'one'"
+    assert report(caught.value) == "x.0.1: a number is expected; this is the text 'one'"
 
 
 def test_numpy_arrays_may_stand_in_a_dict() -> None:

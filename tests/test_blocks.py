@@ -178,7 +178,7 @@ def test_a_query_that_sees_nothing_gets_zeros_and_a_note(softmax: str) -> None:
         for p in explain(spec, trace, Depth(detail=Detail.cells))
         for n in getattr(p, "notes", None) or ()
     ]
-    assert any("Row 1 (t1) sees no key" in note for note in notes)
+    assert any("Row 1 (t1) has all its keys masked" in note for note in notes)
 
 
 def test_masks_of_every_rank() -> None:
@@ -293,7 +293,7 @@ def test_conventions_are_named() -> None:
     head: Any = next(explain(spec, blockcalc.run(spec)))
     said = dict(head.facts)["conventions"]
     for words in ("norm1: variance divides by n - 1, eps = 1e-5", "norm1: eps is added after the root",
-                  "norm1: multiplied by 1 + gamma", "FFN gated: the activation of one half multiplies the other"):  # fmt: skip
+                  "norm1: multiplied by 1 + gamma", "gated FFN: the activated gate multiplies the up projection"):  # fmt: skip
         assert words in said
     early = blockcalc.load({**QKV, "attn": {**WEIGHTS, "n_heads": 2}, "stop": "attn.k"})
     assert next(explain(early, blockcalc.run(early)))
@@ -305,31 +305,31 @@ def test_conventions_are_named() -> None:
         ({**WEIGHTS, "n_heads": 3}, "attn.w_q has 2 columns, which 3 heads do not divide"),
         (
             {**WEIGHTS, "n_heads": 2, "n_kv_heads": 3},
-            "n_heads = 2 is no multiple of n_kv_heads = 3",
+            "n_heads = 2 is not a multiple of n_kv_heads = 3",
         ),
         (
             {**WEIGHTS, "n_heads": 2, "n_kv_heads": 1},
             "attn.w_k has 2 columns, but attn.w_q has 2 columns",
         ),
         ({"w_qkv": [[1, 2], [3, 4]]}, "which is not (n_heads + 2 n_kv_heads) = 3 times a d_head"),
-        ({**WEIGHTS, "mask": {"keep": [[1, 0, 1]]}}, "attn.mask.keep is 1×3; wanted is 2×2"),
-        ({**WEIGHTS, "mask": {"keep": [[1, 2], [0, 1]]}}, "holds true and false, or 1 and 0"),
+        ({**WEIGHTS, "mask": {"keep": [[1, 0, 1]]}}, "attn.mask.keep is 1×3; expected 2×2"),
+        ({**WEIGHTS, "mask": {"keep": [[1, 2], [0, 1]]}}, "keep takes true and false, or 1 and 0"),
         (
             {**WEIGHTS, "mask": {"add": [[float("inf"), 0], [0, 0]]}},
-            "a finite number is wanted; this is inf",
+            "a finite number is expected; this is inf",
         ),
         ({**WEIGHTS, "mask": {}}, "a mask has keep, add, or both"),
-        ({**WEIGHTS, "padding": ["keep"]}, "attn.padding is 1; wanted is 2"),
+        ({**WEIGHTS, "padding": ["keep"]}, "attn.padding is 1; expected 2"),
         ({**WEIGHTS, "padding": ["keep", "no"]}, "attn.padding is one of keep, pad"),
-        ({**WEIGHTS, "causal": "yes"}, "true or false is wanted"),
-        ({**WEIGHTS, "n_heads": 0}, "a whole number from 1 on is wanted"),
+        ({**WEIGHTS, "causal": "yes"}, "true or false is expected"),
+        ({**WEIGHTS, "n_heads": 0}, "a whole number from 1 on is expected"),
         (
             {**WEIGHTS, "w_q": {"value": [[1, 0], [0, 1]], "transposed": True}},
             "did you mean 'transpose'?",
         ),
         (
             {**WEIGHTS, "w_q": {"value": [[1, 0], [0, 1]], "transpose": 1}},
-            "true or false is wanted",
+            "true or false is expected",
         ),
     ],
 )
@@ -377,7 +377,7 @@ def test_rope_turns_neighbours_or_halves(style: str, want: list[float]) -> None:
             check(_printed(line, Text()), from_text)
     head: Any = next(explain(spec, trace))
     said = " | ".join(dict(head.facts)["conventions"])
-    assert "RoPE turns 4 columns of each head, paired" in said
+    assert "RoPE rotates 4 columns of each head, paired" in said
 
 
 def test_rope_with_some_dims_a_start_and_own_freqs() -> None:
@@ -388,7 +388,7 @@ def test_rope_with_some_dims_a_start_and_own_freqs() -> None:
     close(part, [[np.cos(1) - 2 * np.sin(1), 2 * np.cos(1) + np.sin(1), 3, 4]])
     spec = blockcalc.load({**base, "attn": {**weights, "rope": {"dims": 2, "start": 1}}})
     assert any(
-        Text().render(line.left) == "Q_rope[1,3]" and line.words == "not turned, as it is"
+        Text().render(line.left) == "Q_rope[1,3]" and line.words == "not rotated, unchanged"
         for line in every_line(spec)
         if line.middle is None
     )
@@ -398,7 +398,7 @@ def test_rope_with_some_dims_a_start_and_own_freqs() -> None:
     close(fused["attn.q_rope"], part)
     for rope, said in (({"dims": 3}, "dims = 3 must be even and at most d_head = 4"), ({"dims": 6}, "at most d_head"),
                        ({"freqs": [1, 2, 3]}, "dims = 6 must be even and at most"), ({"theta": 0}, "must be positive"),
-                       ({"freqs": [1], "dims": 4}, "1 freqs turn 1 pairs"), ({"start": -1}, "a whole number from 0 to 1000000000 is wanted"),
+                       ({"freqs": [1], "dims": 4}, "1 freqs rotate 1 pairs"), ({"start": -1}, "a whole number from 0 to 1000000000 is expected"),
                        ({"theta": 10, "freqs": [1]}, "contradict each other")):  # fmt: skip
         with pytest.raises(blockcalc.BlockcalcError) as caught:
             blockcalc.load({**base, "attn": {**weights, "rope": rope}})

@@ -46,12 +46,12 @@ BOMBS = {
     "merges.yaml": (merges, "more than 5000000 values"),
     "depth.yaml": (lambda: "x: " + "[" * 200_000, "more than 64 deep"),
     "depth.json": (lambda: '{"x": ' + "[" * 200_000, "more than 64 deep"),
-    "digits.yaml": (lambda: f"x: [[{'9' * 1_000_000}]]\n", "a number is wanted"),
+    "digits.yaml": (lambda: f"x: [[{'9' * 1_000_000}]]\n", "a number is expected"),
     "digits.json": (lambda: f'{{"x": [[{"9" * 1_000_000}]]}}', "too many digits"),
-    "power.yaml": (lambda: "x: [[1e1000000000]]\nattn: {out: [[1]]}\n", "a number is wanted"),
-    "fraction.yaml": (lambda: f"x: [[1/{'9' * 100_000}]]\n", "a number is wanted"),
+    "power.yaml": (lambda: "x: [[1e1000000000]]\nattn: {out: [[1]]}\n", "a number is expected"),
+    "fraction.yaml": (lambda: f"x: [[1/{'9' * 100_000}]]\n", "a number is expected"),
     "commas.json": (lambda: f'{{"x": [{"1," * 5_000_000}1]}}', "more than 5000000 values"),
-    "random.yaml": (lambda: "x: {random: [90000, 90000]}\n", "more than may be read"),
+    "random.yaml": (lambda: "x: {random: [90000, 90000]}\n", "more than the limit"),
 }
 
 

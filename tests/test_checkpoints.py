@@ -112,7 +112,7 @@ def refused(folder: Path, layer: int | None = 0) -> str:
         ("bert", {"is_decoder": True}, "is_decoder"),
         ("bert", {"hidden_act": "gelu_fast"}, "activation gelu_fast"),
         ("gpt2", {"add_cross_attention": True}, "add_cross_attention"),
-        ("llama", {"model_type": "mamba"}, "a model of type 'mamba' is not known"),
+        ("llama", {"model_type": "mamba"}, "model type 'mamba' is unknown"),
         ("llama", {"model_type": "mamba"}, "layers.0.self_attn.q_proj.weight"),
     ],
 )  # fmt: skip
@@ -156,7 +156,7 @@ def test_a_tensor_that_lacks_is_refused_by_name(name: str, tmp_path: Path) -> No
 def test_biases_that_the_config_asks_for_must_be_there(tmp_path: Path) -> None:
     for key, tensor in (("attention_bias", "q_proj.bias"), ("mlp_bias", "gate_proj.bias")):
         said = refused(changed(tmp_path / key, "llama", **{key: True}))
-        assert f"{key} is true in config.json, and these tensors are not in the checkpoint" in said
+        assert f"{key} is true in config.json, but these tensors are not in the checkpoint" in said
         assert tensor in said
     assert "attention_bias is true" in refused(changed(tmp_path, "gemma", attention_bias=True))
     with_biases(tmp_path, "llama", "self_attn.q_proj.bias")
@@ -210,7 +210,7 @@ def test_a_bias_where_the_config_has_none_is_refused(
     start = "encoder.layers.0." if name == "whisper" else "layers.0."
     with pytest.raises(InputError) as error:
         layer_file(open_checkpoint(str(folder)), 0, folder / "a.yaml")
-    assert error.value.faults[0].message == f"{reason}, and the checkpoint has {start}{tensor}"
+    assert error.value.faults[0].message == f"{reason}, but the checkpoint has {start}{tensor}"
     assert error.value.faults[0].hint == "change config.json, or remove the tensors"
 
 
@@ -231,13 +231,13 @@ def test_what_opt_has_by_its_config(tmp_path: Path) -> None:
         )
     ):
         said = refused(changed(tmp_path / str(i), "opt", **{key: False}))
-        assert f"{key} is false in config.json, and the checkpoint has" in said
+        assert f"{key} is false in config.json, but the checkpoint has" in said
         assert f"decoder.layers.0.{tensor}" in said
     for key, value in (("_remove_final_layer_norm", True), ("do_layer_norm_before", False)):
         own = changed(tmp_path / key, "opt", **{key: value})
         assert layer_file(open_checkpoint(str(own)), 0, own / "a.yaml").data["attn"]
         said = refused(own, None)
-        assert f"{key} is {str(value).lower()} in config.json, and the checkpoint has" in said
+        assert f"{key} is {str(value).lower()} in config.json, but the checkpoint has" in said
         assert "decoder.final_layer_norm.weight" in said
 
 
@@ -267,7 +267,7 @@ def test_a_single_layer_is_one_of_those_the_config_has(tmp_path: Path) -> None:
     folder = changed(tmp_path, "bert", num_hidden_layers=1)
     assert layer_file(open_checkpoint(str(folder)), 0, folder / "a.yaml").data["attn"]
     assert (
-        "num_hidden_layers is 1 in the config, and the layers that are there are 0, 1"
+        "num_hidden_layers is 1 in the config, but the checkpoint has the layers 0, 1"
         in refused(folder, 1)
     )
 
@@ -374,7 +374,7 @@ def test_the_config_of_a_language_model_inside_another(tmp_path: Path) -> None:
     )
     assert data == before
     path.write_text(json.dumps({**outer, "quantization": {"bits": 4}, "text_config": config}))
-    assert 'asks for what import cannot write: quantization {"bits": 4}' in refused(folder)
+    assert 'has settings that import cannot write: quantization {"bits": 4}' in refused(folder)
     path.write_text(json.dumps({"text_config": config, "dtype": "float32"}))
     assert layer_file(open_checkpoint(str(folder)), 0, folder / "a.yaml").data == before
 
@@ -383,7 +383,7 @@ def test_layers_and_shards_that_lack(tmp_path: Path) -> None:
     folder = changed(tmp_path, "gpt2", n_layer=3)
     with pytest.raises(blockcalc.BlockcalcError) as error:
         layer_file(open_checkpoint(str(folder)), None, folder / "a.yaml")
-    assert "n_layer is 3 in the config, and the layers that are there are 0, 1" in report(
+    assert "n_layer is 3 in the config, but the checkpoint has the layers 0, 1" in report(
         error.value
     )
     index = folder / "model.safetensors.index.json"
@@ -403,7 +403,7 @@ def test_layers_and_shards_that_lack(tmp_path: Path) -> None:
 def test_a_config_that_is_too_large(tmp_path: Path) -> None:
     folder = changed(tmp_path, "gpt2")
     (folder / "config.json").write_text(" " * 2**20 + "{}")
-    assert "the file has more than the 1048576 bytes that may be read" in refused(folder)
+    assert "the file is larger than the limit of 1048576 bytes" in refused(folder)
 
 
 def test_norms_by_their_older_names(tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ def test_what_is_no_model(tmp_path: Path) -> None:
     assert "there is no layer 7; the model has 2" in refused(folder, 7)
     file = open_checkpoint(str(folder / "model.safetensors"))
     assert layer_file(file, 1, folder / "a.yaml").what == "layer 1"
-    for raw, said in (("[1]", "this is none"), ("{", "not JSON")):
+    for raw, said in (("[1]", "this is not one"), ("{", "not JSON")):
         (folder / "config.json").write_text(raw)
         assert said in refused(folder)
     (folder / "config.json").unlink()

@@ -76,7 +76,7 @@ def test_the_difference_is_that_of_the_numbers() -> None:
 def test_a_file_with_itself_differs_nowhere() -> None:
     spec = blockcalc.load({"x": X, **block(2)})
     pieces = pieces_of(spec, spec)
-    assert any(isinstance(p, Remark) and p.text == "No step of both differs." for p in pieces)
+    assert any(isinstance(p, Remark) and p.text == "No common step differs." for p in pieces)
     pairs = [p for p in pieces if isinstance(p, PairPiece)]
     assert len(pairs) == len(build(spec).equations) + 1
     assert all(p.match.words == "equal" and len(p.rows[0]) == 1 for p in pairs)
@@ -88,7 +88,7 @@ def test_the_first_step_that_differs_is_named() -> None:
     a, b = blockcalc.load(data), blockcalc.load(other)
     pieces = pieces_of(a, b)
     remark = next(p for p in pieces if isinstance(p, Remark))
-    assert remark.text == "The first step of both that differs is ffn.act."
+    assert remark.text == "The first common step that differs is ffn.act."
     head = pieces[0]
     assert isinstance(head, Head)
     facts = dict(head.facts)
@@ -118,7 +118,7 @@ def test_words_where_nothing_can_be_subtracted() -> None:
     padded = {**data, "attn": {**data["attn"], "padding": ["keep", "keep", "pad"]}}
     shorter = {**data, "x": X[:2]}
     a, b = blockcalc.load(causal), blockcalc.load(padded)
-    assert "attn.masked masked at other places" in overview(a, b).values()
+    assert "attn.masked masked at different places" in overview(a, b).values()
     assert "attn.masked equal" in overview(a, a).values()
     assert (
         "attn.q 3×4 in A, 2×4 in B"
@@ -129,7 +129,7 @@ def test_words_where_nothing_can_be_subtracted() -> None:
         a, blockcalc.load({**causal, "attn": {**causal["attn"], "scale": 0.5 + 1e-15}})
     )
     words = {p.match.words for p in rounded if isinstance(p, PairPiece)}
-    assert "equal but for round-off" in words
+    assert "equal up to round-off" in words
 
 
 def test_some_steps_of_either() -> None:
@@ -210,7 +210,7 @@ def test_files_and_options_of_the_command() -> None:
     assert "eps = 0.1" in out
     assert "rounded to 3 decimals" in out
     out = text(cli("compare", "-", tiny, stdin=Path(tiny).read_bytes()))
-    assert "No step of both differs." in out
+    assert "No common step differs." in out
     for args, said in (
         (("-", "-"), "only one of the two"),
         (("none.yaml",), "no such file"),

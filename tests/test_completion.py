@@ -215,7 +215,7 @@ def test_powershell(shell: str) -> None:
     told = {"_TYPER_COMPLETE_ARGS": "blockcalc run --norm p", "_TYPER_COMPLETE_WORD_TO_COMPLETE": "p"}  # fmt: skip
     assert ask(shell, **told) == (0, "post::: \npre::: \n")
     told = {"_TYPER_COMPLETE_ARGS": "blockcalc", "_TYPER_COMPLETE_WORD_TO_COMPLETE": ""}
-    assert ask(shell, **told)[1].startswith("run:::Work the block of a file")
+    assert ask(shell, **told)[1].startswith("run:::Compute a block and show")
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_a_shell_that_is_not_known_is_told(option: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "argv", ["blockcalc", option])
     with pytest.raises(SystemExit) as stop:
         main()
-    said = "which shell this is cannot be told\n  type it at the prompt of bash, zsh, fish or PowerShell\n"
+    said = "cannot tell which shell this is\n  type it at the prompt of bash, zsh, fish or PowerShell\n"
     assert (stop.value.code, capsys.readouterr()) == (2, ("", said))
 
 

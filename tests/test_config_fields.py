@@ -86,7 +86,7 @@ def test_the_defaults_of_every_version_say_what_the_checkpoint_says(
     want = written(tmp_path, kind, {**saved(kind), "model_type": kind})
     notes, usual = found.data.pop("notes", ""), want.data.pop("notes", "")
     assert found.data == want.data
-    window = "sliding_window 4096 hides no key from 4 tokens; for more than 4096 tokens"
+    window = "sliding_window 4096 masks no key for 4 tokens; for more than 4096 tokens"
     assert (window in notes) == (kind == "mistral")
     assert len(notes.splitlines()) - len(usual.splitlines()) <= (kind == "mistral")
 
@@ -171,7 +171,7 @@ def test_what_acts_outside_the_layers_is_noted(tmp_path: Path) -> None:
     assert "scale_embedding true" in notes
     notes = written(tmp_path, "opt", changed("opt", word_embed_proj_dim=4)).data["notes"]
     assert notes.startswith(
-        "word_embed_proj_dim 4 beside hidden_size 8: the projections before and after"
+        "word_embed_proj_dim 4 differs from hidden_size 8: the projections before and after"
     )
     assert "notes" not in written(tmp_path, "opt", changed("opt", word_embed_proj_dim=None)).data
     assert not {name for name in OUTSIDE if IDLE.fullmatch(name)}
@@ -226,7 +226,9 @@ def test_a_field_by_which_another_family_changes_numbers_is_refused(
     kind: str, name: str, value: Any, tmp_path: Path
 ) -> None:
     said = refusal(tmp_path, kind, **{name: value})
-    assert said.startswith(f"config.json asks for what import cannot write: {name} {shown(value)}")
+    assert said.startswith(
+        f"config.json has settings that import cannot write: {name} {shown(value)}"
+    )
     assert said in refusal(tmp_path, kind, **{name: value, "clip_qkv": 8})
 
 
@@ -256,14 +258,14 @@ def test_a_field_that_says_what_is_done_anyway_changes_nothing(
 @pytest.mark.parametrize(
     ("kind", "fields", "said"),
     [
-        ("gpt2", {"num_attention_heads": 4}, "num_attention_heads 4 beside n_head 2"),
+        ("gpt2", {"num_attention_heads": 4}, "num_attention_heads 4 together with n_head 2"),
         ("whisper", {"num_key_value_heads": 1}, "num_key_value_heads 1"),
-        ("whisper", {"num_attention_heads": 4}, "num_attention_heads 4 beside encoder_attention_heads 2"),
-        ("bert", {"layer_norm_epsilon": 1e-5}, "layer_norm_epsilon 1e-05 beside layer_norm_eps 1e-12"),
-        ("bert", {"activation_function": "x"}, "activation_function x beside hidden_act gelu"),
-        ("gemma", {"hidden_act": "gelu", "hidden_activation": "gelu"}, "hidden_activation gelu beside hidden_act gelu"),
-        ("gemma", {"hidden_act": ..., "hidden_activation": "silu"}, "hidden_activation silu beside hidden_act gelu_pytorch_tanh"),
-        ("gemma", {"is_causal": True, "use_bidirectional_attention": True}, "use_bidirectional_attention true beside is_causal true"),
+        ("whisper", {"num_attention_heads": 4}, "num_attention_heads 4 together with encoder_attention_heads 2"),
+        ("bert", {"layer_norm_epsilon": 1e-5}, "layer_norm_epsilon 1e-05 together with layer_norm_eps 1e-12"),
+        ("bert", {"activation_function": "x"}, "activation_function x together with hidden_act gelu"),
+        ("gemma", {"hidden_act": "gelu", "hidden_activation": "gelu"}, "hidden_activation gelu together with hidden_act gelu"),
+        ("gemma", {"hidden_act": ..., "hidden_activation": "silu"}, "hidden_activation silu together with hidden_act gelu_pytorch_tanh"),
+        ("gemma", {"is_causal": True, "use_bidirectional_attention": True}, "use_bidirectional_attention true together with is_causal true"),
     ],
 )  # fmt: skip
 def test_fields_that_contradict_each_other_are_refused(
@@ -271,7 +273,7 @@ def test_fields_that_contradict_each_other_are_refused(
 ) -> None:
     assert (
         refusal(tmp_path, kind, **fields)
-        == f"config.json asks for what import cannot write: {said}"
+        == f"config.json has settings that import cannot write: {said}"
     )
 
 
@@ -291,35 +293,35 @@ def test_second_names_stand_in_where_transformers_lets_them(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("kind", "name", "value", "said"),
     [
-        ("llama", "num_attention_heads", "4", "a whole number from 1 on is wanted; this is the text '4'"),
-        ("llama", "num_attention_heads", True, "a whole number from 1 on is wanted; this is true"),
-        ("llama", "num_attention_heads", None, "a whole number from 1 on is wanted; this is nothing"),
-        ("llama", "num_key_value_heads", 0, "a whole number from 1 on is wanted; this is the number 0"),
-        ("llama", "head_dim", 2.0, "a whole number from 1 on is wanted; this is the number 2.0"),
-        ("llama", "rms_norm_eps", "1e-6", "a number is wanted; this is the text '1e-6'"),
+        ("llama", "num_attention_heads", "4", "a whole number from 1 on is expected; this is the text '4'"),
+        ("llama", "num_attention_heads", True, "a whole number from 1 on is expected; this is true"),
+        ("llama", "num_attention_heads", None, "a whole number from 1 on is expected; this is nothing"),
+        ("llama", "num_key_value_heads", 0, "a whole number from 1 on is expected; this is the number 0"),
+        ("llama", "head_dim", 2.0, "a whole number from 1 on is expected; this is the number 2.0"),
+        ("llama", "rms_norm_eps", "1e-6", "a number is expected; this is the text '1e-6'"),
         ("llama", "rms_norm_eps", -1e-6, "eps must not be negative"),
-        ("llama", "rms_norm_eps", float("nan"), "a number is wanted; this is the number nan"),
-        ("llama", "rms_norm_eps", 10**400, "a number is wanted; this is a number of very many digits"),
-        ("llama", "attention_bias", None, "true or false is wanted; this is nothing"),
-        ("llama", "is_causal", None, "true or false is wanted; this is nothing"),
-        ("llama", "is_causal", "false", "true or false is wanted; this is the text 'false'"),
-        ("llama", "rope_theta", "1e4", "a number above 0 is wanted; this is the text '1e4'"),
-        ("llama", "rope_scaling", [1], "a mapping is wanted; this is a list"),
-        ("llama", "partial_rotary_factor", -1, "a number above 0 is wanted; this is the number -1"),
-        ("llama", "layer_types", "full_attention", "a list with the kind of each of 2 layers is wanted"),
-        ("llama", "layer_types", ["full_attention"], "a list with the kind of each of 2 layers is wanted"),
-        ("gemma", "use_bidirectional_attention", "all", "true or false is wanted; this is the text 'all'"),
-        ("mistral", "sliding_window", 0, "a whole number from 1 on is wanted; this is the number 0"),
-        ("qwen2", "max_window_layers", -1, "a whole number from 0 on is wanted; this is the number -1"),
-        ("gpt2", "scale_attn_weights", None, "true or false is wanted; this is nothing"),
-        ("gpt2", "n_inner", "12", "a whole number from 1 on is wanted; this is the text '12'"),
-        ("opt", "do_layer_norm_before", 1, "true or false is wanted; this is the number 1"),
+        ("llama", "rms_norm_eps", float("nan"), "a number is expected; this is the number nan"),
+        ("llama", "rms_norm_eps", 10**400, "a number is expected; this is a number of very many digits"),
+        ("llama", "attention_bias", None, "true or false is expected; this is nothing"),
+        ("llama", "is_causal", None, "true or false is expected; this is nothing"),
+        ("llama", "is_causal", "false", "true or false is expected; this is the text 'false'"),
+        ("llama", "rope_theta", "1e4", "a number above 0 is expected; this is the text '1e4'"),
+        ("llama", "rope_scaling", [1], "a mapping is expected; this is a list"),
+        ("llama", "partial_rotary_factor", -1, "a number above 0 is expected; this is the number -1"),
+        ("llama", "layer_types", "full_attention", "a list with the kind of each of 2 layers is expected"),
+        ("llama", "layer_types", ["full_attention"], "a list with the kind of each of 2 layers is expected"),
+        ("gemma", "use_bidirectional_attention", "all", "true or false is expected; this is the text 'all'"),
+        ("mistral", "sliding_window", 0, "a whole number from 1 on is expected; this is the number 0"),
+        ("qwen2", "max_window_layers", -1, "a whole number from 0 on is expected; this is the number -1"),
+        ("gpt2", "scale_attn_weights", None, "true or false is expected; this is nothing"),
+        ("gpt2", "n_inner", "12", "a whole number from 1 on is expected; this is the text '12'"),
+        ("opt", "do_layer_norm_before", 1, "true or false is expected; this is the number 1"),
     ],
 )  # fmt: skip
 def test_a_field_of_the_wrong_kind_is_refused_by_name(
     kind: str, name: str, value: Any, said: str, tmp_path: Path
 ) -> None:
-    want = f"config.json says something that cannot be used: {name}: {said}"
+    want = f"config.json cannot be used: {name}: {said}"
     assert refusal(tmp_path, kind, **{name: value}) == want
 
 

@@ -19,7 +19,7 @@ from tests.small_models import CHECKPOINTS, changed, outcome, refusal, saved, wr
 
 pytest.importorskip("safetensors", reason="safetensors is an extra")
 DECODERS = ("gemma", "gpt2", "llama", "mistral", "opt", "qwen2")
-REFUSED = "config.json asks for what import cannot write: "
+REFUSED = "config.json has settings that import cannot write: "
 Fields = dict[str, Any]
 
 
@@ -60,7 +60,7 @@ def test_gemma_that_looks_both_ways(tmp_path: Path) -> None:
 
 USES = {"use_sliding_window": True, "layer_types": ...}
 SLIDING = {"layer_types": ["sliding_attention", "full_attention"]}
-UNSEEN = "sliding_window {} hides no key from 4 tokens; for more than {} tokens"
+UNSEEN = "sliding_window {} masks no key for 4 tokens; for more than {} tokens"
 UNUSED = "Layers of full attention do not use sliding_window {}."
 
 
@@ -122,7 +122,7 @@ def test_windows_of_single_layers(tmp_path: Path) -> None:
         written(tmp_path, "qwen2", from_1, None)
     found = written(tmp_path, "qwen2", {**from_1, "sliding_window": 4}, None)
     assert found.data["notes"].splitlines() == [
-        UNUSED.format(4), UNSEEN.format(4, 4) + " these numbers are not the model's.",
+        UNUSED.format(4), UNSEEN.format(4, 4) + " these numbers differ from those of the model.",
     ]  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def test_a_dynamic_base_matters_beyond_the_positions_known(tmp_path: Path) -> No
     said = refusal(tmp_path, "mistral", **OLD, **scaling, max_position_embeddings=3)
     assert said == REFUSED + "rope scaling dynamic (rope_scaling.type)"
     said = refusal(tmp_path, "mistral", **OLD, **scaling, max_position_embeddings=...)
-    assert said.endswith("it lacks max_position_embeddings")
+    assert said.endswith("max_position_embeddings is missing")
 
 
 BOTH = "rope scaling linear (rope_scaling.rope_type)"
@@ -204,9 +204,9 @@ BOTH = "rope scaling linear (rope_scaling.rope_type)"
         ({**OLD, "rope_scaling": {"factor": 4.0}}, "rope_scaling.factor 4.0"),
         ({"rope_parameters": {"full_attention": {"rope_theta": 1e4}}},
          'rope_parameters.full_attention {"rope_theta": 10000.0}'),
-        ({"rope_theta": 5e5}, "rope_theta 500000.0 beside rope_parameters.rope_theta 10000.0"),
+        ({"rope_theta": 5e5}, "rope_theta 500000.0 together with rope_parameters.rope_theta 10000.0"),
         ({"rope_parameters": {"rope_theta": 5e5}, "rope_scaling": {"type": "linear", "factor": 1.0}},
-         "rope_parameters.rope_theta 500000.0 beside rope_scaling.rope_theta 10000.0"),
+         "rope_parameters.rope_theta 500000.0 together with rope_scaling.rope_theta 10000.0"),
     ],
 )  # fmt: skip
 def test_a_rope_rule_that_changes_angles_is_refused(

@@ -134,5 +134,5 @@ def test_a_model_without_gammas_has_its_width_from_the_queries(tmp_path: Path) -
     assert data["norm1"] == {}
     name = next(n for n in kept if n.endswith("layers.0.self_attn.q_proj.weight"))
     save_file({**kept, name: np.ones(4, dtype=np.float32)}, tmp_path / "opt" / "model.safetensors")
-    with pytest.raises(blockcalc.BlockcalcError, match="2 sizes are wanted"):
+    with pytest.raises(blockcalc.BlockcalcError, match="2 sizes are expected"):
         layer_file(open_checkpoint(str(tmp_path / "opt")), 0, tmp_path / "a.yaml")

@@ -83,7 +83,7 @@ def test_published_counts_to_the_last_parameter(name: str) -> None:
 
 
 def test_counts_of_a_gpt_2_without_biases() -> None:
-    """nanoGPT, transformer_sizing.ipynb: parameters and products of matrices, T = 1024."""
+    """nanoGPT, transformer_sizing.ipynb: parameters and matrix products, T = 1024."""
     cost = Cost(PRESETS["gpt2"].plan(bias=False))
     by_name = {p.ref.name: p.count for p in cost.parameters}
     assert sum(by_name[f"attn.w_{part}"] for part in "qkv") == 1_769_472
@@ -126,8 +126,8 @@ def test_numbers_of_the_article_about_shapes() -> None:
     plan = with_lora(Sizes(d_model=1024, d_ff=4096, heads=16, tokens=2048).plan(), "bf16")
     cost = Cost(plan)
     assert cost.score_bytes == 134_217_728 == 128 * 2**20
-    shown = {row[0]: row for row in _listing(plan, "the scores alone").rows}
-    assert shown["the scores alone"][2:4] == ("134,217,728", "128 MiB")
+    shown = {row[0]: row for row in _listing(plan, "scores only").rows}
+    assert shown["scores only"][2:4] == ("134,217,728", "128 MiB")
     forms = {row[0]: row for row in _listing(plan, "the block").rows}
     written = {
         name: Text().render(row[2]) for name, row in forms.items() if isinstance(row[2], Expr)
@@ -371,7 +371,7 @@ def test_what_lora_leaves_alone_needs_no_input() -> None:
     everything = "w_q,w_k,w_v,w_o,w_gate,w_up,w_down"
     full, thin = Cost(plan), Cost(with_lora(plan, "fp32", 16, everything))
     assert thin.kept_bytes == full.kept_bytes
-    assert "matrices not touched: none" in _said(with_lora(plan, "fp32", 16, everything))
+    assert "frozen matrices: none" in _said(with_lora(plan, "fp32", 16, everything))
     fused = of_file(load(SAMPLES[[p.stem for p in SAMPLES].index("causal")]))
     assert fused.shapes.keys() & {"attn.w_qkv"}
     assert [a.name for a in Cost(with_lora(fused, "fp32", 1)).adapters] == ["attn.w_qkv"]
@@ -576,12 +576,12 @@ def test_the_commands_write_json_and_latex(tmp_path: Path) -> None:
         (("--preset", "gpt2", "--set", "x=1"), "--preset, --set"),
         (("a.yaml", "--preset", "gpt2"), "FILE, --preset"),
         (("--double", "width"), "--double takes one of tokens, batch, d_model, d_ff, heads, layers; this is 'width'"),
-        (("--double", "heads"), "at that size the block does not fit together: attn.concat is 3×4"),
+        (("--double", "heads"), "at that size the shapes do not fit: attn.concat is 3×4"),
         (("--dtype", "fp12"), "--dtype is one of fp64"),
         (("--norm-kind", "batch"), "--norm-kind is layer or rms"),
         (("--latex", "--json"), "--latex and --json"),
         (("-o", "a.txt"), "--latex, --json"),
-        (("--lora", "4", "--lora-on", "w_o"), "no matrix of the block is called w_o"),
+        (("--lora", "4", "--lora-on", "w_o"), "the block has no matrix w_o"),
         (("--lora-on", "w_q"), "--lora-on goes with --lora"),
         ((STACK, "--layers", "3"), "this file is a stack"),
     ],
@@ -612,7 +612,7 @@ def test_blocks_that_are_alike_are_listed_once_and_summed_in_all(tmp_path: Path)
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert any(line.startswith("attention, matrices 6 C² 96 60.0 %") for line in lines)
     assert any(line.startswith("all blocks 160 100.0 %") for line in lines)
-    assert sum("The weights of 2 blocks are of the same shapes" in line for line in lines) == 2
+    assert sum("The weights of all 2 blocks have the same shapes" in line for line in lines) == 2
     assert "blocks.1" not in out.partition("Operations")[0]
 
 

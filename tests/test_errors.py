@@ -32,7 +32,7 @@ def test_the_text_of_an_error_has_its_hint() -> None:
     assert str(caught.value) == "nrom: unknown key 'nrom' (did you mean 'norm'?)"
     with pytest.raises(blockcalc.BlockcalcError) as caught:
         blockcalc.load({"x": [[1, "a"]], "attn": {"out": [[1, 1]]}})
-    assert str(caught.value) == "x.0.1: a number is wanted; this is the text 'a'"
+    assert str(caught.value) == "x.0.1: a number is expected; this is the text 'a'"
     trace = blockcalc.run(blockcalc.load({"x": [[1]], "attn": {"out": [[1]]}}))
     with pytest.raises(blockcalc.BlockcalcError) as caught:
         trace["Norm1"]

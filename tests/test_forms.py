@@ -173,7 +173,7 @@ def test_the_count_of_numbers_is_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(forms, "MOST_NUMBERS", 8)
     whole = {"x": {"ones": [2, 2]}, "attn": {"out": {"ones": [2, 2]}}}
     assert load(whole)
-    with pytest.raises(InputError, match="2 is more than may be read: 8 numbers"):
+    with pytest.raises(InputError, match="2 is more than the limit of 8 numbers"):
         load({**whole, "norm1": {"gamma": {"ones": [2]}}, "ffn": {"w_1": {"ones": [1, 1]}}})
     np.savez(tmp_path / "a.npz", a=np.ones((9, 2)), b=np.ones((2, 9)))
     own = str(tmp_path / "a.npz")
@@ -191,7 +191,7 @@ def test_the_size_of_a_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(InputError) as caught:
         weights.tensors(path)
     (fault,) = caught.value.faults
-    assert fault.message == "the file has more than the 4 bytes that may be read"
+    assert fault.message == "the file is larger than the limit of 4 bytes"
     assert fault.place == Place(str(path))
     assert "npz" in str(fault.hint)
 

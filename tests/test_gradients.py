@@ -315,7 +315,7 @@ def test_a_relu_at_exactly_0_takes_0_and_says_so() -> None:
     assert (pre == 0).any()
     assert (trace["grad.ffn.pre"][pre == 0] == 0).all()
     notes = [n for p in _steps(load(THREE), trace) for n in p.notes]
-    assert "ReLU at exactly 0 (1 of 6) takes the derivative 0." in notes
+    assert "ReLU at exactly 0 (1 of 6) has the derivative 0 by convention." in notes
 
 
 @pytest.mark.parametrize("chain", [False, True])
@@ -328,7 +328,7 @@ def test_an_even_row_without_eps_passes_no_gradient_on(chain: bool) -> None:
     assert np.abs(trace["grad.x"][1]).max() > 0.1
     if not chain:
         notes = [n for p in _steps(spec, trace) for n in p.notes]
-        assert any("its gradient is taken as 0, by convention" in n for n in notes)
+        assert any("its gradient is set to 0 by convention" in n for n in notes)
 
 
 @pytest.mark.parametrize("chain", [False, True])
@@ -393,7 +393,7 @@ def test_rounding_is_of_the_forward_pass_alone() -> None:
     trace = work_gradients(spec)
     assert np.array_equal(trace["norm1"], trace["norm1"].round(3))
     assert not np.array_equal(trace["grad.norm1"], trace["grad.norm1"].round(3))
-    with pytest.raises(UsageError, match="rounding every step leaves none"):
+    with pytest.raises(UsageError, match="it cannot go with rounding"):
         differences(spec, None, trace)
 
 
@@ -524,8 +524,8 @@ def test_the_order_of_what_is_said() -> None:
     ]
     assert titles == [
         "Inputs and weights", "Forward in brief", "The loss", "Backward from the loss", "Backward through a LayerNorm",
-        "Backward through the FFN", "What comes together", "Backward through a LayerNorm", "Backward through the attention",
-        "What comes together", "All gradients",
+        "Backward through the FFN", "Sum of the parts of a gradient", "Backward through a LayerNorm", "Backward through the attention",
+        "Sum of the parts of a gradient", "All gradients",
     ]  # fmt: skip
     sums = [
         p
@@ -558,11 +558,11 @@ def test_reasons_for_zeros() -> None:
     assert tiny.arrays["x"].shape[1] == 2
     assert (
         _table(tiny, work_gradients(tiny))["grad.attn.w_q"][5]
-        == "with d_model = 2 LayerNorm passes no gradient on"
+        == "with d_model = 2 LayerNorm passes no gradient back"
     )
     heads = load(next(str(p) for p in SAMPLES if p.stem == "two_heads"))
     row = _table(heads, work_gradients(heads))["grad.attn.b_k"]
-    assert row[4:] == ("4/4", "softmax does not see what is added to all scores of a query")
+    assert row[4:] == ("4/4", "softmax ignores a constant added to all scores of a query")
 
 
 # what else can be asked ---------------------------------------------------------------------------
@@ -679,7 +679,7 @@ def test_the_command_shows_and_exports(tmp_path: Path) -> None:
     ("args", "said"),
     [
         (("grad", THREE, "--loss", "dot"), "loss dot needs a matrix"),
-        (("grad", THREE, "--numeric", "--round", "3"), "rounding every step leaves none"),
+        (("grad", THREE, "--numeric", "--round", "3"), "it cannot go with rounding"),
         (("grad", THREE, "--lr", "0"), "--lr is a number above 0"),
         (("grad", THREE, "--lr", "fast"), "--lr is a number above 0"),
         (("grad", THREE, "--depths", "1,0"), "--depths takes numbers"),
@@ -769,14 +769,14 @@ def test_a_query_that_sees_nothing_is_told_of_backward_too() -> None:
     spec = load(data)
     steps = {p.name: p for p in _steps(spec, work_gradients(spec))}
     assert (
-        "A query whose keys are all masked passes no gradient on: row 1."
+        "A query with all keys masked passes no gradient back: row 1."
         in steps["grad.attn.masked"].notes
     )
     forward = {p.name: p for p in _steps(spec, work_gradients(spec), detail="cells")}[
         "attn.weights"
     ]
     assert (
-        forward.lines[0].words == "0/0 on paper; taken as 0, for every key of this query is masked"
+        forward.lines[0].words == "0/0 on paper; set to 0 because every key of this query is masked"
     )
 
 
@@ -804,10 +804,9 @@ def test_names_of_gradients() -> None:
 def test_stacks_are_shown_alone(option: tuple[str, ...]) -> None:
     done = cli("grad", THREE, "--depths", "1", *option)
     assert done.returncode == 2
-    assert "--depths shows stacks alone" in done.stderr.decode()
+    assert "--depths shows only stacks" in done.stderr.decode()
     assert (
-        "take stop away"
-        in cli("grad", THREE, "--depths", "1", "--set", "stop=attn.z").stderr.decode()
+        "remove stop" in cli("grad", THREE, "--depths", "1", "--set", "stop=attn.z").stderr.decode()
     )
 
 

@@ -57,7 +57,7 @@ def said(path: Path) -> str:
             assert error.exit_code == 2
             for fault in error.faults:
                 own = fault.message
-                assert re.search("has .* rows?, but|wanted is", own) or OURS.fullmatch(own), own  # fmt: skip
+                assert re.search("has .* rows?, but|; expected", own) or OURS.fullmatch(own), own  # fmt: skip
             found = found or error.faults[0].message
     return found
 
@@ -141,7 +141,7 @@ def test_types_of_entries(descr: str, tmp_path: Path) -> None:
         raw = npy(described(descr=descr), version, "utf-8") + W.tobytes()
         text = refused(tmp_path / "w.npy", raw)
         assert re.search(
-            "the type of its entries, .*, is unknown|which does not become float64", text
+            "the type of its entries, .*, is unknown|which cannot be converted to float64", text
         )
         refused(tmp_path / "w.npz", packed(raw))
 
@@ -175,9 +175,9 @@ def test_a_vector_and_a_number_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("raw", "wanted"),
     [
-        (b"", "it does not begin as such a file does"),
-        (b"\x93NUMPX\x01\x00", "it does not begin as such a file does"),
-        (MAGIC, "it does not begin as such a file does"),
+        (b"", "it does not begin with the signature of such a file"),
+        (b"\x93NUMPX\x01\x00", "it does not begin with the signature of such a file"),
+        (MAGIC, "it does not begin with the signature of such a file"),
         (MAGIC + b"\x01\x00", "it ends within its header"),
         (MAGIC + b"\x01\x00\x05\x00{}", "it ends within its header"),
         (MAGIC + b"\x02\x00" + (2**31).to_bytes(4, "little"), f"its header has 2147483648 bytes, and at most {MAX_NPY}"),
@@ -195,7 +195,7 @@ def test_a_vector_and_a_number_alone(tmp_path: Path) -> None:
         (npy("[1, 2]"), "its header must have descr, fortran_order and shape, and nothing else"),
         (npy("{'descr': '<f8', 'shape': (3, 2)}"), "its header must have descr"),
         (npy(described()[:-3] + "'more': 1}"), "its header must have descr"),
-        (npy(described(fortran="1")), "fortran_order in its header is 1; True or False is wanted"),
+        (npy(described(fortran="1")), "fortran_order in its header is 1; True or False is expected"),
         (npy(described(fortran="'False'")), "fortran_order in its header is 'False'"),
         (npy(described()) + W.tobytes()[:-1], "it ends before the last number of w.npy"),
         (npy(described("(0, 2)")), "this list is empty"),
@@ -297,7 +297,7 @@ def test_a_file_that_changes_between_header_and_numbers(tmp_path: Path) -> None:
             ):
                 read(path, own)
     with pytest.raises(
-        blockcalc.BlockcalcError, match="v holds object, which does not become float64"
+        blockcalc.BlockcalcError, match="v holds object, which cannot be converted to float64"
     ):
         read(path, Tensor("v", (3, 2), "object"))
 
@@ -346,7 +346,7 @@ def test_numbers_of_safetensors(tmp_path: Path) -> None:
         (safe(entry(data_offsets=[0, 49])), "it ends before the last number of w"),
         (safe(entry(shape=[2, 2])), "'w' is [2, 2] of F64, and has 48 bytes"),
         (safe(entry(dtype="F99")), "it is damaged or cut short"),
-        (safe(entry(dtype="BOOL", data_offsets=[0, 6]), bytes(6)), "w holds BOOL, which does not become float64"),
+        (safe(entry(dtype="BOOL", data_offsets=[0, 6]), bytes(6)), "w holds BOOL, which cannot be converted to float64"),
     ],
 )  # fmt: skip
 def test_what_is_said_of_safetensors(raw: bytes, wanted: str, tmp_path: Path) -> None:

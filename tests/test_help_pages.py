@@ -28,9 +28,7 @@ def section(lines: list[str], heading: str) -> list[str]:
 def test_every_command_has_its_summary_in_one_line_at_80_columns() -> None:
     lines = section(page(), "Commands")
     assert [line.split(None, 1) for line in lines] == [[n, say(f"short.{n}")] for n in ORDER]
-    assert (
-        lines[0] == "  run      Work the block of a file, and show every step with its arithmetic."
-    )
+    assert lines[0] == "  run      Compute a block and show every step with its arithmetic."
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
@@ -64,18 +62,18 @@ def test_names_of_values_say_something(name: str) -> None:
 def test_what_stands_on_a_page() -> None:
     lines = page("run")
     assert lines[0].endswith("blockcalc run [OPTIONS] [FILE]")
-    assert "  --norm post|pre            The order of the block, whatever the file says." in lines
+    assert "  --norm post|pre            The order of the block; overrides the file." in lines
     whole = " ".join(" ".join(lines).split())
     assert "--digits N Significant digits shown; the decimals are shared down a column. [1 to 17; default 4]" in whole  # fmt: skip
     assert "every cell worked. [default normal]" in whole
-    assert lines[-1] == "  -h, --help                 Show this page and stop."
+    assert lines[-1] == "  -h, --help                 Show this page and exit."
     assert page("weights")[0].endswith("blockcalc weights [OPTIONS] FILE")
     assert page("compare")[0].endswith("blockcalc compare [OPTIONS] [FILE] [OTHER]")
     assert page()[0].endswith("[OPTIONS] [COMMAND] [FILE]")
     cost = " ".join(" ".join(page("cost")).split())
     assert "--gated / --plain A gated FFN" in cost
     assert "-o, --output PATH The file to write" in cost
-    assert "--lora RANK Train thin matrices of this rank beside those that --lora-on names. --lora-on" in cost  # fmt: skip
+    assert "--lora RANK Train two matrices of this rank for each matrix that --lora-on names. --lora-on" in cost  # fmt: skip
 
 
 def test_a_long_name_has_a_line_of_its_own() -> None:

@@ -60,7 +60,7 @@ def test_steps_are_chosen_by_name_alias_end_and_pattern() -> None:
     assert chosen_steps(program, ["attn.out", "ffn"]) == {"attn.z", "ffn.out"}
     assert chosen_steps(program, ["x"]) == {"x"}
     for pattern, said in (
-        ("mean", "could be several"),
+        ("mean", "matches several"),
         ("norm7.*", "no step is named"),
         ("y", "there is no step 'y'"),
     ):
@@ -80,7 +80,7 @@ def test_a_few_chosen_steps_come_without_head_and_closing() -> None:
 def test_a_step_may_be_found_by_its_end_unless_several_end_so() -> None:
     trace = blockcalc.run(TINY)
     assert trace["scores"] is trace["attn.scores"]
-    with pytest.raises(KeyError, match=r"could be several steps: norm1\.mean, norm2\.mean"):
+    with pytest.raises(KeyError, match=r"matches several steps: norm1\.mean, norm2\.mean"):
         trace["mean"]
     with pytest.raises(blockcalc.BlockcalcError, match="there is no step 'zzz'"):
         trace["zzz"]
@@ -102,9 +102,9 @@ def test_the_worked_cells_are_named() -> None:
     by_name = {s.name: s for s in steps(wide)}
     assert by_name[
         "residual1"
-    ].worked == "worked for the first 8 of 12 cells of the row; --detail cells works all" or (
+    ].worked == "worked for the first 8 of 12 cells of the row; --detail cells shows all" or (
         by_name["residual1"].worked
-        == "the first 8 of 12 cells of the row; --detail cells works all"
+        == "the first 8 of 12 cells of the row; --detail cells shows all"
     )
     assert len(by_name["residual1"].lines) == 8
     assert by_name["norm1.mean"].lines[0].shortened is False
@@ -142,8 +142,8 @@ def test_a_row_that_paper_cannot_answer_is_noted() -> None:
     pre = TINY.with_order("pre")
     norm = next(s for s in steps(pre, detail="cells") if s.name == "norm1")
     assert norm.notes == (
-        "Row 3 (t3): all its numbers are equal and eps is 0, so it cannot be divided; "
-        "its normalized numbers are taken as 0.",
+        "Row 3 (t3): all its entries are equal and eps is 0, so the norm would divide 0 by 0; "
+        "its normalized entries are set to 0.",
     )
     assert [line.middle for line in norm.lines[4:]] == [None, None]
     assert [s.notes for s in steps(pre, detail="tables") if s.name == "attn.weights"] == [()]
@@ -155,7 +155,7 @@ def test_other_conventions_are_named() -> None:
     )
     said = "; ".join(dict(pieces(spec)[0].facts)["conventions"])
     assert "scores multiplied by 0.5" in said
-    assert "shifted by the row's maximum" in said
+    assert "the row maximum is subtracted first" in said
     tiny = blockcalc.load(folder() / "three_features.yaml", [("attn.scale", "1e-7")])
     assert "scores multiplied by 1e-7" in dict(pieces(tiny)[0].facts)["conventions"]
 

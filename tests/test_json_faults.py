@@ -20,47 +20,47 @@ pytestmark = pytest.mark.slow
 NUMBER = (
     "a number of JSON has digits on both sides of its point, no plus sign and no leading 0: 0.5, 10"
 )
-WORD = 'a word stands in double quotes; JSON has true, false and null without: "word"'
-COMMA = "take away the comma before the bracket that closes"
+WORD = 'put a word in double quotes, except true, false and null: "word"'
+COMMA = "remove the comma before the closing bracket"
 COMMENT = "JSON has no comments; a YAML file has"
 BROKEN: list[tuple[str, str, str, str, str | None]] = [
-    ("Expecting value", '{"x": [[1,, 2]]}', "1:11", "a value is wanted here", None),
-    ("Expecting value", '{"x": [[1, 2],\n]}', "2:1", "a value is wanted here", COMMA),
-    ("Expecting value", '{"😀": [.5]}', "1:8", "a value is wanted here", NUMBER),
-    ("Expecting value", '{"x": [-.5]}', "1:8", "a value is wanted here", NUMBER),
-    ("Expecting value", '{"x": [+1]}', "1:8", "a value is wanted here", NUMBER),
-    ("Expecting value", '{"x": None}', "1:7", "a value is wanted here", WORD),
-    ("Expecting value", '{"x": \'a\'}', "1:7", "a value is wanted here", "JSON has double quotes only"),
-    ("Expecting value", '{"x": # one\n1}', "1:7", "a value is wanted here", COMMENT),
-    ("Expecting value", '{"x": /* one */ 1}', "1:7", "a value is wanted here", COMMENT),
+    ("Expecting value", '{"x": [[1,, 2]]}', "1:11", "a value is expected here", None),
+    ("Expecting value", '{"x": [[1, 2],\n]}', "2:1", "a value is expected here", COMMA),
+    ("Expecting value", '{"😀": [.5]}', "1:8", "a value is expected here", NUMBER),
+    ("Expecting value", '{"x": [-.5]}', "1:8", "a value is expected here", NUMBER),
+    ("Expecting value", '{"x": [+1]}', "1:8", "a value is expected here", NUMBER),
+    ("Expecting value", '{"x": None}', "1:7", "a value is expected here", WORD),
+    ("Expecting value", '{"x": \'a\'}', "1:7", "a value is expected here", "JSON has double quotes only"),
+    ("Expecting value", '{"x": # one\n1}', "1:7", "a value is expected here", COMMENT),
+    ("Expecting value", '{"x": /* one */ 1}', "1:7", "a value is expected here", COMMENT),
     ("Expecting value", '{"x": ', "1:7", "the text ends before its brackets are closed", None),
     ("Expecting value", '{"x": [1,\n\n', "3:1", "the text ends before its brackets are closed", None),
-    ("Expecting property name enclosed in double quotes", "{x: 1}", "1:2", "a key in double quotes is wanted here", WORD),
-    ("Expecting property name enclosed in double quotes", "{'x': 1}", "1:2", "a key in double quotes is wanted here", "JSON has double quotes only"),
-    ("Expecting property name enclosed in double quotes", '{"x": 1,\t// one\n "y": 2}', "1:10", "a key in double quotes is wanted here", COMMENT),
-    ("Expecting property name enclosed in double quotes", '{"x": 1,}', "1:9", "a key in double quotes is wanted here", COMMA),
-    ("Expecting property name enclosed in double quotes", '{"x": 0,5}', "1:9", "a key in double quotes is wanted here", "decimals use a point: 0.5, not 0,5"),
+    ("Expecting property name enclosed in double quotes", "{x: 1}", "1:2", "a key in double quotes is expected here", WORD),
+    ("Expecting property name enclosed in double quotes", "{'x': 1}", "1:2", "a key in double quotes is expected here", "JSON has double quotes only"),
+    ("Expecting property name enclosed in double quotes", '{"x": 1,\t// one\n "y": 2}', "1:10", "a key in double quotes is expected here", COMMENT),
+    ("Expecting property name enclosed in double quotes", '{"x": 1,}', "1:9", "a key in double quotes is expected here", COMMA),
+    ("Expecting property name enclosed in double quotes", '{"x": 0,5}', "1:9", "a key in double quotes is expected here", "decimals use a point: 0.5, not 0,5"),
     ("Expecting property name enclosed in double quotes", "{", "1:2", "the text ends before its brackets are closed", None),
-    ("Expecting ':' delimiter", '{"é" 1}', "1:6", "a colon is wanted here, after the key", None),
-    ("Expecting ',' delimiter", '{"x": [1 2]}', "1:10", "a comma or a closing bracket is wanted here", None),
-    ("Expecting ',' delimiter", '{"x": [1/3]}', "1:9", "a comma or a closing bracket is wanted here", 'JSON has no fractions of its own; write one in quotes: "1/3"'),
-    ("Expecting ',' delimiter", '{"x": [5.]}', "1:9", "a comma or a closing bracket is wanted here", NUMBER),
-    ("Expecting ',' delimiter", '{"x": [05]}', "1:9", "a comma or a closing bracket is wanted here", NUMBER),
-    ("Expecting ',' delimiter", '{"x": [-05]}', "1:10", "a comma or a closing bracket is wanted here", NUMBER),
-    ("Expecting ',' delimiter", '{"x": [0x5]}', "1:9", "a comma or a closing bracket is wanted here", None),
+    ("Expecting ':' delimiter", '{"é" 1}', "1:6", "a colon is expected here, after the key", None),
+    ("Expecting ',' delimiter", '{"x": [1 2]}', "1:10", "a comma or a closing bracket is expected here", None),
+    ("Expecting ',' delimiter", '{"x": [1/3]}', "1:9", "a comma or a closing bracket is expected here", 'JSON has no fractions of its own; write one in quotes: "1/3"'),
+    ("Expecting ',' delimiter", '{"x": [5.]}', "1:9", "a comma or a closing bracket is expected here", NUMBER),
+    ("Expecting ',' delimiter", '{"x": [05]}', "1:9", "a comma or a closing bracket is expected here", NUMBER),
+    ("Expecting ',' delimiter", '{"x": [-05]}', "1:10", "a comma or a closing bracket is expected here", NUMBER),
+    ("Expecting ',' delimiter", '{"x": [0x5]}', "1:9", "a comma or a closing bracket is expected here", None),
     ("Expecting ',' delimiter", '{"x": [1\n', "2:1", "the text ends before its brackets are closed", None),
     ("Extra data", '{"x": 1}\r\n{"y": 2}', "2:1", "the JSON value ends before this", None),
     ("Extra data", '{"x": 1}}', "1:9", "the JSON value ends before this", None),
     ("Unterminated string starting at", '{"x": "a}', "1:7", "the quote that opens here is not closed", None),
     ("Unterminated string starting at", '{"x": 1, "', "1:10", "the quote that opens here is not closed", None),
-    ("Invalid control character at", '{"x": "a\tb"}', "1:9", "a text in quotes cannot hold a tab as it is", r"JSON writes it \t"),
-    ("Invalid control character at", '{"x": "😀\n"}', "1:9", "a text in quotes cannot hold a line break as it is", r"JSON writes it \n"),
-    ("Invalid control character at", '{"x": "\x0c"}', "1:8", "a text in quotes cannot hold a form feed as it is", r"JSON writes it \f"),
-    ("Invalid control character at", '{"x": "\x01"}', "1:8", "a text in quotes cannot hold U+0001 as it is", r"JSON writes it \u0001"),
-    ("Invalid \\escape", '{"😀": "a\\qb"}', "1:9", r"'\q' is no escape of JSON", r'write each backslash twice: "a\\qb"'),
-    ("Invalid \\escape", '{"x": "C:\\Users"}', "1:10", r"'\U' is no escape of JSON", r'write each backslash twice: "C:\\Users"'),
-    ("Invalid \\uXXXX escape", '{"x": "C:\\users"}', "1:10", r"'\u' wants 4 hexadecimal digits after it", r'write each backslash twice: "C:\\users"'),
-    ("Invalid \\uXXXX escape", '{"x": "\\u12', "1:8", r"'\u' wants 4 hexadecimal digits after it", None),
+    ("Invalid control character at", '{"x": "a\tb"}', "1:9", "a text in quotes cannot contain a tab directly", r"in JSON write \t"),
+    ("Invalid control character at", '{"x": "😀\n"}', "1:9", "a text in quotes cannot contain a line break directly", r"in JSON write \n"),
+    ("Invalid control character at", '{"x": "\x0c"}', "1:8", "a text in quotes cannot contain a form feed directly", r"in JSON write \f"),
+    ("Invalid control character at", '{"x": "\x01"}', "1:8", "a text in quotes cannot contain U+0001 directly", r"in JSON write \u0001"),
+    ("Invalid \\escape", '{"😀": "a\\qb"}', "1:9", r"'\q' is not an escape of JSON", r'write each backslash twice: "a\\qb"'),
+    ("Invalid \\escape", '{"x": "C:\\Users"}', "1:10", r"'\U' is not an escape of JSON", r'write each backslash twice: "C:\\Users"'),
+    ("Invalid \\uXXXX escape", '{"x": "C:\\users"}', "1:10", r"'\u' needs 4 hexadecimal digits after it", r'write each backslash twice: "C:\\users"'),
+    ("Invalid \\uXXXX escape", '{"x": "\\u12', "1:8", r"'\u' needs 4 hexadecimal digits after it", None),
 ]  # fmt: skip
 LIBRARY = [*{sentence for sentence, *_ in BROKEN}, "Illegal trailing comma", "delimiter", "(char ", "enclosed in", "Exceeds the limit", "recursion"]  # fmt: skip
 
@@ -97,8 +97,8 @@ def test_sentences_of_other_pythons(text: str, at: int, sentence: str, hint: str
     (fault,) = _syntax(Source("a.json", text), error).faults
     assert str(fault.place) == f"a.json:1:{at + 1}"
     assert fault.message in (
-        "not JSON: a key in double quotes is wanted here",
-        "not JSON: a value is wanted here",
+        "not JSON: a key in double quotes is expected here",
+        "not JSON: a value is expected here",
     )
     assert fault.hint == hint  # fmt: skip
 

@@ -39,7 +39,7 @@ def test_small_numbers_beside_huge_ones_are_no_round_off() -> None:
     out = run(attention([[1e16, -1e16, 1]], [[1], [1], [1]], [[1, 0, 0]] * 3, stop="attn.q"))
     assert "1×1 = 1" in out
     out = run(attention([[1e16, 1, -1e16]], [[1], [1], [1]], [[1, 0, 0]] * 3, stop="attn.q"))
-    assert "the terms cancel beyond what floating point holds" in out
+    assert "the terms cancel beyond floating-point precision" in out
 
 
 def test_numbers_at_the_end_of_the_range() -> None:
@@ -64,7 +64,7 @@ def test_set_changes_one_place_only(tmp_path: Path) -> None:
 
 def test_what_is_set_is_what_is_blamed() -> None:
     for value, said in (("x=[[1,2],[3]]", "x: row 2 has 1 number"), ("x.0=[1,2,3]", "x: row 2 has 2 numbers"),
-                        ("expect.attn.scores=[[9]]", "attn.scores is 3×3"), ("norm1.eps=", "nothing stands after"),
+                        ("expect.attn.scores=[[9]]", "attn.scores is 3×3"), ("norm1.eps=", "there is nothing after"),
                         ("x=[", "not YAML"), ("tokens.1=q", "a list of labels")):  # fmt: skip
         said_of = cli("run", TINY, "--set", value).stderr.decode()
         assert said in said_of

@@ -51,11 +51,11 @@ def facts(data: Any) -> str:
         ({"x": [X, X], "attn": A, "tokens": [["a", "b"], ["c"]]}, "tokens.1: 1 labels for 2 rows"),
         ({"x": X, "attn": {"w_qkv": FUSED, "w_o": [[1, 0]] * 3}},
          "attn.w_o has 3 rows, but attn.w_qkv has 6 columns"),
-        ({"x": X, "attn": {**A, "w_qkv": FUSED}}, "w_q stands beside w_qkv"),
-        ({"x": X, "attn": {"w_qkv": FUSED, "b_q": [1, 2]}}, "b_q stands beside w_qkv"),
+        ({"x": X, "attn": {**A, "w_qkv": FUSED}}, "w_q cannot be given with w_qkv"),
+        ({"x": X, "attn": {"w_qkv": FUSED, "b_q": [1, 2]}}, "b_q cannot be given with w_qkv"),
         ({"x": X, "attn": {**A, "b_qkv": [1]}}, "b_qkv goes with w_qkv"),
         ({"x": X, "attn": {**A, "qkv_layout": "blocks"}}, "qkv_layout goes with w_qkv"),
-        ({"x": X, "attn": {**A, "b_o": [1, 2]}}, "attn.b_o is given, and nothing uses it"),
+        ({"x": X, "attn": {**A, "b_o": [1, 2]}}, "attn.b_o is given but not used"),
         ({"x": X, "attn": A, "norm": {"kind": "rms", "variance": "sample"}}, "RMSNorm has no variance"),
         ({"x": [[3], [2]], "attn": {"out": [[1], [1]]}, "norm": {"variance": "sample"}}, "n - 1 = 0"),
         ({"x": [[1e-200, 0]], "attn": {"out": [[0, 0]]}, "norm": {"kind": "rms", "eps": 0}},
@@ -65,14 +65,14 @@ def facts(data: Any) -> str:
         ({"x": X, "attn": A, "dropout": {"p": 0.1, "at": ["attn.weights"], "keep": {"attn.out": X}}},
          "'attn.out' is not among the places under at"),
         ({"x": X, "blocks": [{"attn": {**A, "padding": [1, 0]}}]}, "blocks.0.attn.padding"),
-        ({"x": X, "attn": {**A, "padding": [1, 0]}}, "keep is a token to look at (1)"),
+        ({"x": X, "attn": {**A, "padding": [1, 0]}}, "keep marks a token to attend to (1)"),
         ({"x": X, "attn": {**A, "mask": "causal"}}, "attn.causal: true"),
         ({"x": X, "attn": A, "norm": "rms"}, "norm: {kind: rms}"),
         ({"x": X, "attn": A, "ffn": {"activation": "swiglu", "w_1": X, "w_2": X}}, "silu with w_gate"),
         ({"x": X, "attn": {**A, "n_heads": 2, "n_kv_heads": 1}}, "for 1 head in place of 2 is 1"),
         ({"x": [[10**5000]], "attn": {"out": [[1]]}}, "too many digits"),
         ({"x": X, "attn": A, "title": 10**5000}, "a number of very many digits"),
-        ({"x": X, "blocks": [{"attn": A}] * 2, "stop": "attn.q"}, "'attn.q' could be several steps"),
+        ({"x": X, "blocks": [{"attn": A}] * 2, "stop": "attn.q"}, "'attn.q' matches several steps"),
     ],
 )  # fmt: skip
 def test_what_is_refused_now(data: Any, said: str) -> None:
@@ -141,7 +141,7 @@ def test_heads_say_what_is_in_force() -> None:
     said = facts({"x": X, "attn": {**A, "rope": {"theta": 100}}})
     assert "theta = 100, positions from 0" in said
     assert "1 + gamma" not in facts({"x": X, "attn": A, "norm": {"unit_offset": True}})
-    assert "norm2 is given and not used" in facts({"x": X, "attn": A, "norm2": {"gamma": [1, 2]}})
+    assert "norm2 is given but not used" in facts({"x": X, "attn": A, "norm2": {"gamma": [1, 2]}})
 
 
 def test_a_given_matrix_can_be_asked_for() -> None:
@@ -159,15 +159,15 @@ def test_rows_that_see_nothing_are_named_once_with_their_place() -> None:
     spec = blockcalc.load(data)
     steps = {p.name: p for p in explain(spec, blockcalc.run(spec)) if isinstance(p, StepPiece)}
     notes = steps["attn.weights"].notes
-    assert [n for n in notes if "sees no key" in n] == [
-        "Row 1 (t1), batch 1 sees no key, for all of them are masked; its weights are taken as 0.",
-        "Row 2 (t2), batch 1 sees no key, for all of them are masked; its weights are taken as 0.",
+    assert [n for n in notes if "has all its keys masked" in n] == [
+        "Row 1 (t1), batch 1 has all its keys masked; its weights are set to 0.",
+        "Row 2 (t2), batch 1 has all its keys masked; its weights are set to 0.",
     ]
     assert notes[-1].startswith("Each other row of weights adds up to 1")
     mask = {"keep": [[[1, 1], [1, 1]], [[0, 0], [1, 1]]]}
     spec = blockcalc.load({"x": X, "attn": {**A, "n_heads": 2, "mask": mask}})
     steps = {p.name: p for p in explain(spec, blockcalc.run(spec)) if isinstance(p, StepPiece)}
-    assert steps["attn.weights"].notes[0].startswith("Row 1 (t1), head 2 sees no key")
+    assert steps["attn.weights"].notes[0].startswith("Row 1 (t1), head 2 has all its keys masked")
 
 
 def test_padding_of_a_batch_is_not_headed_by_the_first_sentence() -> None:
@@ -207,7 +207,7 @@ def test_float32_holds_or_refuses_without_a_warning() -> None:
             blockcalc.BlockcalcError, match="x holds a number too large for float32"
         ):
             blockcalc.run(spec, dtype="float32")
-    with pytest.raises(blockcalc.BlockcalcError, match="'float16' is no precision"):
+    with pytest.raises(blockcalc.BlockcalcError, match="'float16' is not a supported dtype"):
         blockcalc.run(spec, dtype="float16")
 
 
@@ -232,8 +232,7 @@ def test_compare_says_what_it_cannot_do() -> None:
     )
     pieces = both({"x": X, "attn": A}, {"x": X, "attn": A, "tokens": ["a", "b"]})
     assert (
-        "tokens have other labels: t1, t2 in A, a, b in B"
-        in dict(pieces[0].facts)["Inputs and weights"]
+        "token labels differ: t1, t2 in A, a, b in B" in dict(pieces[0].facts)["Inputs and weights"]
     )
 
 

@@ -41,14 +41,14 @@ def test_what_is_no_regular_file_is_not_waited_for(ending: str, tmp_path: Path) 
     (tmp_path / f"zero.{ending}").symlink_to("/dev/zero")
     for name in ("pipe", "zero"):
         said = refused(lambda name=name: tensors(tmp_path / f"{name}.{ending}"))
-        assert "this is no regular file" in said
+        assert "this is not a regular file" in said
 
 
 def test_endless_input_is_refused_at_its_bound() -> None:
     for args in (("run", "/dev/zero"), ("run", "-")):
         done = cli(*args, stdin=b" " * (33 * 2**20) if "-" in args else None)
         assert done.returncode == 2
-        assert b"more than the 33554432 bytes" in done.stderr
+        assert b"limit of 33554432 bytes" in done.stderr
 
 
 def test_a_place_in_a_long_json_line_is_found_at_once() -> None:
@@ -103,12 +103,12 @@ def test_two_entries_of_one_name_are_refused(tmp_path: Path) -> None:
         archive.writestr("a.npy", b"")
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr("a.npy", b"")
-    assert "two of its entries have one name" in refused(lambda: tensors(tmp_path / "a.npz"))
+    assert "two of its entries have the same name" in refused(lambda: tensors(tmp_path / "a.npz"))
 
 
 def test_a_refused_size_does_not_count(tmp_path: Path) -> None:
     data = {"x": {"random": [90000, 90000]}, "attn": {"out": {"zeros": [2, 2]}}}
-    assert refused(lambda: blockcalc.load(data)).count("more than may be read") == 1
+    assert refused(lambda: blockcalc.load(data)).count("more than the limit") == 1
 
 
 def test_giants_of_a_file_are_noted(tmp_path: Path) -> None:
@@ -142,9 +142,9 @@ def test_a_question_mark_in_a_text_stays(tmp_path: Path) -> None:
 
 
 def test_bytes_that_are_no_text_on_the_command_line() -> None:
-    with pytest.raises(blockcalc.BlockcalcError, match="bytes that are no text"):
+    with pytest.raises(blockcalc.BlockcalcError, match="bytes that are not text"):
         parse_sets(["title=\udcff"], {})
-    assert "nothing stands after the equals sign" in refused(
+    assert "there is nothing after the equals sign" in refused(
         lambda: blockcalc.load(OUT, [("x", " ")])
     )
 
@@ -185,10 +185,10 @@ def imported(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("name", "config", "said"),
     [
-        ("bert", {"num_attention_heads": "absent"}, "it lacks num_attention_heads"),
-        ("whisper", {"encoder_attention_heads": "absent"}, "it lacks encoder_attention_heads"),
+        ("bert", {"num_attention_heads": "absent"}, "num_attention_heads is missing"),
+        ("whisper", {"encoder_attention_heads": "absent"}, "encoder_attention_heads is missing"),
         ("llama", {"hidden_act": [1]}, "activation [1]"),
-        ("llama", {"rope_parameters": "abc"}, "config.json says something that cannot be used"),
+        ("llama", {"rope_parameters": "abc"}, "config.json cannot be used"),
         ("llama", {"partial_rotary_factor": "x", "rope_parameters": None}, "cannot be used"),
         (
             "llama",
@@ -196,9 +196,9 @@ def imported(folder: Path) -> str:
             "cannot be used",
         ),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True, "n_head": 0}, "cannot be used"),
-        ("bert", {"num_attention_heads": "abc"}, "a whole number from 1 on is wanted"),
-        ("bert", {"layer_norm_eps": None}, "a number is wanted"),
-        ("gpt2", {"text_config": "abc"}, "a config is a mapping"),
+        ("bert", {"num_attention_heads": "abc"}, "a whole number from 1 on is expected"),
+        ("bert", {"layer_norm_eps": None}, "a number is expected"),
+        ("gpt2", {"text_config": "abc"}, "a config must be a mapping"),
     ],
 )
 def test_odd_configs(name: str, config: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_configs_that_are_no_files_or_too_deep(tmp_path: Path) -> None:
     assert "more than 64 deep" in imported(folder)
     config.unlink()
     config.mkdir()
-    assert "this is no regular file" in imported(folder)
+    assert "this is not a regular file" in imported(folder)
 
 
 def test_what_is_ambiguous_is_refused(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_what_is_ambiguous_is_refused(tmp_path: Path) -> None:
     numpy.save_file(
         {**own, **{f"b.{name}": value for name, value in own.items()}}, folder / "model.safetensors"
     )
-    assert 'layer 0 stands under b. and under ""' in imported(
+    assert 'layer 0 is under b. and under ""' in imported(
         folder
     ) or 'under "" and under b.' in imported(folder)
 

@@ -124,7 +124,7 @@ def test_in_a_number(reader: str, tmp_path: Path) -> None:
         if reader == "yaml" and sign in LINES:
             continue  # YAML takes these for spaces
         fault = fault_of(reader, text.format(sign), tmp_path)
-        assert fault.message == f"a number is wanted; this is the text '1{sign}2'"
+        assert fault.message == f"a number is expected; this is the text '1{sign}2'"
         assert place_of(fault) == place, named(sign)
         assert fault.hint == f"{named(sign)}: {advice(meant, reader in ('json', 'stdin'))}"
 
@@ -325,7 +325,7 @@ def test_what_is_set_has_no_column() -> None:
     with pytest.raises(BlockcalcError) as caught:
         blockcalc.load({"x": [[1]], "attn": {"out": [[1]]}}, [("x", "[[1，2]]")])
     assert report(caught.value) == (
-        "--set x=[[1，2]]: a number is wanted; this is the text '1，2'\n"
+        "--set x=[[1，2]]: a number is expected; this is the text '1，2'\n"
         "  full-width comma U+FF0C: write ',' instead"
     )
     with pytest.raises(BlockcalcError) as caught:

@@ -299,5 +299,5 @@ def test_dropout_is_off_in_evaluation() -> None:
 @pytest.mark.parametrize("wrong", [float("inf"), float("nan")])
 def test_plus_infinity_in_a_mask_is_refused(wrong: float) -> None:
     mask = {"add": [[0, wrong], [0, 0]]}
-    with pytest.raises(blockcalc.BlockcalcError, match="a finite number is wanted"):
+    with pytest.raises(blockcalc.BlockcalcError, match="a finite number is expected"):
         work({**BASE, "attn": {**BASE["attn"], "mask": mask}})

@@ -21,10 +21,10 @@ CHECK = jsonschema.Draft202012Validator(WHOLE)
 GOOD = [*SAMPLES, *sorted((HERE / "worked").glob("*.yaml"))]
 BAD = sorted(p for p in (HERE / "bad_inputs").iterdir() if p.suffix in (".yaml", ".json"))
 # what only a reading of the numbers can tell: shapes, steps, what is needed, what is finite
-UNSEEN = re.compile(r"has \d+ (number|row|column)|wanted is|would not be used|is required|no step|is given, not|finite"
-                    r"|labels for|residual adds|no place|needs a seed|1/0|nothing uses|could be several|goes with"
-                    r"|stands beside w_qkv|heads|in the file|tensors|does not become|too many|no such file|not a "
-                    r"|within the|sizes are wanted|no sample variance|no variance|contradict|dims|pairs|places|no p above|part \d+ is|and this is|of a plain FFN|more than|surrogate")  # fmt: skip
+UNSEEN = re.compile(r"has \d+ (number|row|column)|; expected |would not be used|is required|no step|is given, not|finite"
+                    r"|labels for|residual adds|not a place|needs a seed|1/0|but not used|matches several|goes with"
+                    r"|with w_qkv|heads|in the file|tensors|cannot be converted|too many|no such file|not a "
+                    r"|within the|sizes are expected|no sample variance|no variance|contradict|dims|pairs|places|no p above|part \d+ is|and this is|to a plain FFN|more than|surrogate")  # fmt: skip
 
 
 def data_of(path: Path) -> Any:

@@ -123,22 +123,22 @@ def test_names_are_left_out(body: str, more: str, tmp_path: Path) -> None:
     assert numbers(tmp_path, body, more) == W
 
 
-LOOKS = "the table seems to hold names beside its numbers; {} leaves them out"
+LOOKS = "the table seems to contain names as well as numbers; {} leaves them out"
 
 
 @pytest.mark.parametrize(
     ("body", "more", "said", "names"),
     [
-        ("a,b\n1,2\n", "", "1:1: a number is wanted; this is the text 'a'", "header: true"),
-        ('1,"a, b"\n1,2\n', "", "1:3: a number is wanted; this is the text 'a, b'", "header: true"),
-        (",a,b\n0,1,2\n", "", "1:1: a number is wanted; this cell is empty", "header: true, index: true"),
-        (",0,1\n7,1,2\n", "", "1:1: a number is wanted; this cell is empty", "header: true, index: true"),
-        (",a,b\nt,1,2\n", "header: true", "2:1: a number is wanted; this is the text 't'", "header: true, index: true"),
-        (",a,b\nt,1,2\n", "index: true", "1:2: a number is wanted; this is the text 'a'", "header: true, index: true"),
-        ("id,a,b\n0,1,2\n1,3,4\n2,5,6\n", "", "1:1: a number is wanted; this is the text 'id'", "header: true, index: true"),
-        ("id,a,b\n5,1,2\n1,3,4\n2,5,6\n", "", "1:1: a number is wanted; this is the text 'id'", "header: true"),
-        ("t1,1,2\nt2,3,4\n", "", "1:1: a number is wanted; this is the text 't1'", "index: true"),
-        ("t1 1 2\n", "", "1:1: a number is wanted; this is the text 't1'", "index: true"),
+        ("a,b\n1,2\n", "", "1:1: a number is expected; this is the text 'a'", "header: true"),
+        ('1,"a, b"\n1,2\n', "", "1:3: a number is expected; this is the text 'a, b'", "header: true"),
+        (",a,b\n0,1,2\n", "", "1:1: a number is expected; this cell is empty", "header: true, index: true"),
+        (",0,1\n7,1,2\n", "", "1:1: a number is expected; this cell is empty", "header: true, index: true"),
+        (",a,b\nt,1,2\n", "header: true", "2:1: a number is expected; this is the text 't'", "header: true, index: true"),
+        (",a,b\nt,1,2\n", "index: true", "1:2: a number is expected; this is the text 'a'", "header: true, index: true"),
+        ("id,a,b\n0,1,2\n1,3,4\n2,5,6\n", "", "1:1: a number is expected; this is the text 'id'", "header: true, index: true"),
+        ("id,a,b\n5,1,2\n1,3,4\n2,5,6\n", "", "1:1: a number is expected; this is the text 'id'", "header: true"),
+        ("t1,1,2\nt2,3,4\n", "", "1:1: a number is expected; this is the text 't1'", "index: true"),
+        ("t1 1 2\n", "", "1:1: a number is expected; this is the text 't1'", "index: true"),
         ("a b\nt1 1 2\nt2 3 4\n", "", "2:1: this row has 3 numbers, the first has 2 numbers", "header: true, index: true"),
         ("0 1 2\n0 1 2 3\n1 3 4 5\n", "", "2:1: this row has 4 numbers, the first has 3 numbers", "header: true, index: true"),
         ("a b\nt1 1 2\n", "header: true", "1:1: the header row has 2 names for 3 columns", "header: true, index: true"),
@@ -160,26 +160,26 @@ TABLE = "a table has numbers only, with commas, semicolons, tabs or spaces betwe
         ("", "", " the file is empty | "),
         ("\n# only\n \t\n", "", " the file is empty | "),
         ("1,2\n3\n", "", "2:1: this row has 1 number, the first has 2 numbers | "),
-        ("1,2\n3,x\n", "", f"2:3: a number is wanted; this is the text 'x' | {TABLE}"),
-        ("a,b\n", "", f"1:1: a number is wanted; this is the text 'a' | {TABLE}"),
-        ("a,b\nc,d\n", "", f"1:1: a number is wanted; this is the text 'a' | {TABLE}"),
-        ("1,,3\n", "", f"1:3: a number is wanted; this cell is empty | {TABLE}"),
-        ("1,2,\n", "", f"1:5: a number is wanted; this cell is empty | {TABLE}"),
-        ("1\t\t3\n", "", f"1:3: a number is wanted; this cell is empty | {TABLE}"),
-        ("1,true\n", "", f"1:3: a number is wanted; this is the text 'true' | {TABLE}"),
-        ("1 nan\n", "", f"1:3: a number is wanted; this is the text 'nan' | {TABLE}"),
-        ("1 .inf\n", "", f"1:3: a number is wanted; this is the text '.inf' | {TABLE}"),
-        ("1_0 2\n3 4\n", "", "1:1: a number is wanted; this is the text '1_0' | the table seems to hold names beside its numbers; header: true leaves them out"),
-        ("1;0,5\n", "", "1:3: a number is wanted; this is the text '0,5' | decimals use a point: 0.5, not 0,5"),
-        ("1\t0,5\n", "", "1:3: a number is wanted; this is the text '0,5' | decimals use a point: 0.5, not 0,5"),
-        ('"0,5",1\n', "", "1:1: a number is wanted; this is the text '0,5' | decimals use a point: 0.5, not 0,5"),
-        ("1,5 2,5\n3,5 4,5\n", "", "1:3: a number is wanted; this is the text '5 2' | columns are separated by commas here, not by spaces; decimals use a point: 0.5, not 0,5"),
-        ("1;2 3\n", "", "1:3: a number is wanted; this is the text '2 3' | columns are separated by semicolons here, not by spaces; decimals use a point: 0.5, not 0,5"),
-        ("1\t2 3\n", "", "1:3: a number is wanted; this is the text '2 3' | columns are separated by tabs here, not by spaces; decimals use a point: 0.5, not 0,5"),
-        ("−1 2\n", "", "1:1: a number is wanted; this is the text '−1' | minus sign U+2212: write '-' instead"),
-        ("1\u00a0234 2\n", "", "1:2: a number is wanted; this is the text '1\u00a0234' | no-break space U+00A0: write a space instead"),
-        ("1 2\n\u00a03 4\n", "", "2:1: a number is wanted; this is the text '\u00a03' | no-break space U+00A0: write a space instead"),
-        ("[[1 2]\n [3 4]]\n", "", f"1:1: a number is wanted; this is the text '[[1' | {TABLE}"),
+        ("1,2\n3,x\n", "", f"2:3: a number is expected; this is the text 'x' | {TABLE}"),
+        ("a,b\n", "", f"1:1: a number is expected; this is the text 'a' | {TABLE}"),
+        ("a,b\nc,d\n", "", f"1:1: a number is expected; this is the text 'a' | {TABLE}"),
+        ("1,,3\n", "", f"1:3: a number is expected; this cell is empty | {TABLE}"),
+        ("1,2,\n", "", f"1:5: a number is expected; this cell is empty | {TABLE}"),
+        ("1\t\t3\n", "", f"1:3: a number is expected; this cell is empty | {TABLE}"),
+        ("1,true\n", "", f"1:3: a number is expected; this is the text 'true' | {TABLE}"),
+        ("1 nan\n", "", f"1:3: a number is expected; this is the text 'nan' | {TABLE}"),
+        ("1 .inf\n", "", f"1:3: a number is expected; this is the text '.inf' | {TABLE}"),
+        ("1_0 2\n3 4\n", "", "1:1: a number is expected; this is the text '1_0' | the table seems to contain names as well as numbers; header: true leaves them out"),
+        ("1;0,5\n", "", "1:3: a number is expected; this is the text '0,5' | decimals use a point: 0.5, not 0,5"),
+        ("1\t0,5\n", "", "1:3: a number is expected; this is the text '0,5' | decimals use a point: 0.5, not 0,5"),
+        ('"0,5",1\n', "", "1:1: a number is expected; this is the text '0,5' | decimals use a point: 0.5, not 0,5"),
+        ("1,5 2,5\n3,5 4,5\n", "", "1:3: a number is expected; this is the text '5 2' | columns are separated by commas here, not by spaces; decimals use a point: 0.5, not 0,5"),
+        ("1;2 3\n", "", "1:3: a number is expected; this is the text '2 3' | columns are separated by semicolons here, not by spaces; decimals use a point: 0.5, not 0,5"),
+        ("1\t2 3\n", "", "1:3: a number is expected; this is the text '2 3' | columns are separated by tabs here, not by spaces; decimals use a point: 0.5, not 0,5"),
+        ("−1 2\n", "", "1:1: a number is expected; this is the text '−1' | minus sign U+2212: write '-' instead"),
+        ("1\u00a0234 2\n", "", "1:2: a number is expected; this is the text '1\u00a0234' | no-break space U+00A0: write a space instead"),
+        ("1 2\n\u00a03 4\n", "", "2:1: a number is expected; this is the text '\u00a03' | no-break space U+00A0: write a space instead"),
+        ("[[1 2]\n [3 4]]\n", "", f"1:1: a number is expected; this is the text '[[1' | {TABLE}"),
         ("a,b\n", "header: true", "1:1: there is no row of numbers below the header row | "),
         ("1\n2\n", "index: true", "1:1: there is no column of numbers beside the index column | "),
         ("a,b,c\n1,2\n", "header: true", "1:1: the header row has 3 names for 2 columns | "),
@@ -193,7 +193,7 @@ def test_what_is_refused(body: str, more: str, said: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("word", ["9" * 400, "9" * 2000, "1e400", "1e-400", "0." + "0" * 400 + "1"])
 def test_numbers_beyond_float64(word: str, tmp_path: Path) -> None:
     told = refused(tmp_path, f"1 {word}\n")
-    assert told.startswith("1:3: a number is wanted; this is the text '")
+    assert told.startswith("1:3: a number is expected; this is the text '")
     assert "float64" in told
 
 
@@ -206,9 +206,9 @@ def test_encodings_of_a_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("header: yes", "true or false is wanted; this is 'yes'"),
-        ("header: 1", "true or false is wanted; this is the number 1"),
-        ("index: null", "true or false is wanted; this is nothing"),
+        ("header: yes", "true or false is expected; this is 'yes'"),
+        ("header: 1", "true or false is expected; this is the number 1"),
+        ("index: null", "true or false is expected; this is nothing"),
     ],
 )
 def test_flags_of_a_table(more: str, said: str, tmp_path: Path) -> None:

@@ -100,8 +100,10 @@ def test_every_block_has_its_heading_and_says_what_it_takes() -> None:
     assert [(p.title, p.name) for p in heads] == [
         ("Block 1 of 3", "blocks.0.0"), ("Block 2 of 3", "blocks.0.1"), ("Block 3 of 3", "blocks.1")
     ]  # fmt: skip
-    assert heads[1].prose == "Its x is blocks.0.0.norm2. It shares its weights with blocks.0.0."
-    assert heads[2].prose == "Its x is blocks.0.1.norm2."
+    assert (
+        heads[1].prose == "Its input x is blocks.0.0.norm2. It shares its weights with blocks.0.0."
+    )
+    assert heads[2].prose == "Its input x is blocks.0.1.norm2."
     steps = {p.name: p for p in pieces if isinstance(p, StepPiece)}
     takes = steps["blocks.1.attn.q"].operands
     assert [(o.symbol, o.name) for o in takes] == [("X_3", "blocks.0.1.norm2"), ("W_Q", "blocks.1.attn.w_q")]  # fmt: skip
@@ -147,14 +149,14 @@ def test_what_a_stack_may_not_be() -> None:
     assert "blocks.0.attn.w_o has 3 rows, but" in refused(
         {"x": X, "blocks": [{**one, "attn": {**one["attn"], "w_o": matrix(np.random.RandomState(0), 3, 4)}}]}
     )  # fmt: skip
-    assert "'attn' stands beside 'blocks'" in refused(
+    assert "'attn' cannot be given with 'blocks'" in refused(
         {"x": X, "blocks": [one], "attn": one["attn"]}
     )
     assert "'blocks.1.attn.w_q' is required" in refused(
         {"x": X, "blocks": [one, {"ffn": one["ffn"]}]}
     )
     assert "this list is empty" in refused({"x": X, "blocks": []})
-    assert "a list of blocks is wanted" in refused({"x": X, "blocks": {"attn": one["attn"]}})
+    assert "a list of blocks is expected" in refused({"x": X, "blocks": {"attn": one["attn"]}})
     assert "more than 1000 blocks" in refused({"x": X, "blocks": [{**one, "repeat": 1001}]})
     assert "a whole number from 1 on" in refused({"x": X, "blocks": [{**one, "repeat": 0}]})
     assert "unknown key 'blocks.0.x'" in refused({"x": X, "blocks": [{**one, "x": X}]})
@@ -257,7 +259,7 @@ def test_a_dropped_number_is_shown_as_arithmetic(dropout: dict[str, Any]) -> Non
     assert "/ (1 - 0.5)" in Text().render(line.middle)  # type: ignore[arg-type]
     assert Text().render(pieces["ffn.act_dropped"].formula) == "A ⊙ M_A / (1 - p)"
     assert pieces["ffn.out_keep"].lines == ()
-    assert pieces["ffn.out_keep"].title == "What is kept: 1 = kept, 0 = dropped"
+    assert pieces["ffn.out_keep"].title == "Dropout mask: 1 = kept, 0 = dropped"
 
 
 def test_float32_and_every_export_hold_dropout() -> None:
@@ -285,18 +287,18 @@ def test_given_attention_has_no_weights_to_drop() -> None:
         ({"p": 1}, "from 0 up to, not including, 1"),
         (-0.1, "from 0 up to, not including, 1"),
         ({"training": True}, "'dropout.p' is required"),
-        ({"p": 0.5, "at": ["attn.q"]}, "'attn.q' is no place for dropout here"),
+        ({"p": 0.5, "at": ["attn.q"]}, "'attn.q' is not a place for dropout here"),
         ({"p": 0.5, "at": "attn.out"}, "at is a list of places"),
         ({"p": 0.5, "at": [1]}, "at is a list of places"),
         ({"p": {"attn.out": 0.5}, "at": ["ffn.out"]}, "'ffn.out' has no p above 0"),
         ({"p": 0.5, "seed": 2**32}, "a whole number from 0 to 4294967295"),
         ({"p": 0.5, "seed": -1}, "a whole number from 0 to"),
-        ({"p": 0.5, "training": 1}, "true or false is wanted"),
+        ({"p": 0.5, "training": 1}, "true or false is expected"),
         ({"p": 0.5, "keep": [1]}, "keep is a mapping of places"),
-        ({"p": 0.5, "keep": {"ffn": [[1]]}}, "'ffn' is no place"),
-        ({"p": 0.5, "keep": {"attn.out": [[1, 0]]}}, "dropout.keep.attn.out is 1×2; wanted is 3×4"),
-        ({"p": 0.5, "keep": {"ffn.act": [[1, 0]]}}, "wanted is 3×6"),
-        ({"p": 0.5, "keep": {"attn.weights": [[1, 0]]}}, "wanted is 3×3"),
+        ({"p": 0.5, "keep": {"ffn": [[1]]}}, "'ffn' is not a place"),
+        ({"p": 0.5, "keep": {"attn.out": [[1, 0]]}}, "dropout.keep.attn.out is 1×2; expected 3×4"),
+        ({"p": 0.5, "keep": {"ffn.act": [[1, 0]]}}, "expected 3×6"),
+        ({"p": 0.5, "keep": {"attn.weights": [[1, 0]]}}, "expected 3×3"),
         ({"p": 0.5, "keep": {"attn.out": [[2, 0]]}}, "true and false, or 1 and 0"),
         ({"p": {"attn.out": 0}, "keep": {"attn.out": [[1] * 4] * 3}}, "has no p above 0"),
         ({"p": 0.5, "rate": 1}, "unknown key 'dropout.rate'"),

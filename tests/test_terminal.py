@@ -215,7 +215,7 @@ def test_fractions_of_a_third_say_why_they_need_not_add_up() -> None:
     }
     out = text(cli("run", "-", "--steps", "attn.weights", stdin=json.dumps(data).encode()))
     assert out.count("0.3333") >= 9
-    assert "the printed digits need not" in out
+    assert "the printed digits may not" in out
 
 
 @pytest.mark.parametrize(
@@ -235,11 +235,11 @@ def test_ties_go_away_from_zero(values: str, places: str, shown: list[str]) -> N
 def test_the_head_tells_the_conventions() -> None:
     out = text(cli("run", TINY)).partition("Inputs and weights")[0]
     for words in ("3 (t1, t2, t3)", "d_model = 2, d_head = 2, d_ff = 3", "post-norm", "divides by n, eps = 0",
-                  "√d_head = √2", "softmax plain", "activation ReLU", "row vectors",
+                  "√d_head = √2", "plain softmax", "activation ReLU", "row vectors",
                   "x → attention → + x → LayerNorm → FFN → + norm1 → LayerNorm → out",
-                  "With d_model = 2 a row that LayerNorm has normalized tells only which"):  # fmt: skip
+                  "With d_model = 2 a row normalized by LayerNorm shows only which"):  # fmt: skip
         assert words in out
-    assert "can only answer" not in text(cli("run", str(folder() / "three_features.yaml")))
+    assert "shows only which" not in text(cli("run", str(folder() / "three_features.yaml")))
 
 
 def test_pre_norm_says_that_no_final_norm_was_applied() -> None:

@@ -46,9 +46,9 @@ def invoke(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
     return run
 
 
-DIGITS = "--digits: a whole number from 1 to 17 is wanted; this is"
+DIGITS = "--digits: a whole number from 1 to 17 is expected; this is"
 SHOWN = "Significant digits shown; the decimals are shared down a column."
-TOKENS = "Number of tokens (128); also over those of a file."
+TOKENS = "Number of tokens (128); overrides that of a file."
 
 
 @pytest.mark.parametrize(
@@ -70,30 +70,30 @@ TOKENS = "Number of tokens (128); also over those of a file."
         (("run", "--digits", "-3"), f"{DIGITS} '-3'\n  {SHOWN}"),
         (("run", "--digits", "9" * 5000), f"{DIGITS} '{'9' * 37}...'\n  {SHOWN}"),
         (("run", "--digits=x"), f"{DIGITS} 'x'\n  {SHOWN}"),
-        (("cost", "--tokens", "1.5"), f"--tokens: a whole number from 1 on is wanted; this is '1.5'\n  {TOKENS}"),
-        (("cost", "--tokens", "0"), f"--tokens: a whole number from 1 on is wanted; this is '0'\n  {TOKENS}"),
-        (("cost", "--tokens", f"1{'0' * 18}"), f"--tokens: a whole number from 1 to {MOST} is wanted; this is '1{'0' * 18}'\n  {TOKENS}"),
-        (("run", "--norm", "poost"), "--norm: one of post, pre is wanted; this is 'poost'\n  did you mean 'post'?"),
-        (("run", "--norm", "PRE"), "--norm: one of post, pre is wanted; this is 'PRE'\n  did you mean 'pre'?"),
-        (("run", "--norm", "off"), "--norm: one of post, pre is wanted; this is 'off'"),
-        (("run", "--detail", "cell"), "--detail: one of tables, normal, cells is wanted; this is 'cell'\n  did you mean 'cells'?"),
-        (("run", "--color", "on"), "--color: one of auto, always, never is wanted; this is 'on'"),
-        (("grad", "--loss", "msee"), "--loss: one of sum, mse, dot is wanted; this is 'msee'\n  did you mean 'mse'?"),
-        (("run", "--error-format", "X"), "--error-format: one of text, json is wanted; this is 'X'"),
-        (("schema", "--error-format", "jsno"), "--error-format: one of text, json is wanted; this is 'jsno'\n  did you mean 'json'?"),
+        (("cost", "--tokens", "1.5"), f"--tokens: a whole number from 1 on is expected; this is '1.5'\n  {TOKENS}"),
+        (("cost", "--tokens", "0"), f"--tokens: a whole number from 1 on is expected; this is '0'\n  {TOKENS}"),
+        (("cost", "--tokens", f"1{'0' * 18}"), f"--tokens: a whole number from 1 to {MOST} is expected; this is '1{'0' * 18}'\n  {TOKENS}"),
+        (("run", "--norm", "poost"), "--norm: one of post, pre is expected; this is 'poost'\n  did you mean 'post'?"),
+        (("run", "--norm", "PRE"), "--norm: one of post, pre is expected; this is 'PRE'\n  did you mean 'pre'?"),
+        (("run", "--norm", "off"), "--norm: one of post, pre is expected; this is 'off'"),
+        (("run", "--detail", "cell"), "--detail: one of tables, normal, cells is expected; this is 'cell'\n  did you mean 'cells'?"),
+        (("run", "--color", "on"), "--color: one of auto, always, never is expected; this is 'on'"),
+        (("grad", "--loss", "msee"), "--loss: one of sum, mse, dot is expected; this is 'msee'\n  did you mean 'mse'?"),
+        (("run", "--error-format", "X"), "--error-format: one of text, json is expected; this is 'X'"),
+        (("schema", "--error-format", "jsno"), "--error-format: one of text, json is expected; this is 'jsno'\n  did you mean 'json'?"),
         (("grad", "--lr", "x"), "--lr is a number above 0, such as 0.1; this is 'x'"),
         (("cost", "--dtype", "fp33"), "--dtype is one of fp64, fp32, bf16, fp16, fp8, int8, int4; this is 'fp33'\n  did you mean 'fp32'?"),
         (("cost", "--double", "token"), "--double takes one of tokens, batch, d_model, d_ff, heads, layers; this is 'token'\n  did you mean 'tokens'?"),
         # a value that is missing, empty or too many
-        (("run", "--digits"), f"--digits: a value is wanted, --digits N\n  {SHOWN}"),
-        (("run", "--digits", "--all"), f"--digits: a value is wanted, --digits N\n  {SHOWN}"),
-        (("run", "--digits", "--"), f"--digits: a value is wanted, --digits N\n  {SHOWN}"),
-        (("run", "--norm"), "--norm: a value is wanted, --norm post|pre\n  The order of the block, whatever the file says."),
-        (("export", "-o"), "--output: a value is wanted, -o PATH\n  The file to write; standard output if left out."),
-        (("run", "--digits", ""), f"--digits: a value is wanted, --digits N; this is empty\n  {SHOWN}"),
-        (("run", "--norm="), "--norm: a value is wanted, --norm post|pre; this is empty\n  The order of the block, whatever the file says."),
-        (("run", "--all=yes"), "--all: no value is wanted; this is 'yes'"),
-        (("--version=3",), "--version: no value is wanted; this is '3'"),
+        (("run", "--digits"), f"--digits: a value is expected, --digits N\n  {SHOWN}"),
+        (("run", "--digits", "--all"), f"--digits: a value is expected, --digits N\n  {SHOWN}"),
+        (("run", "--digits", "--"), f"--digits: a value is expected, --digits N\n  {SHOWN}"),
+        (("run", "--norm"), "--norm: a value is expected, --norm post|pre\n  The order of the block; overrides the file."),
+        (("export", "-o"), "--output: a value is expected, -o PATH\n  The file to write; standard output if left out."),
+        (("run", "--digits", ""), f"--digits: a value is expected, --digits N; this is empty\n  {SHOWN}"),
+        (("run", "--norm="), "--norm: a value is expected, --norm post|pre; this is empty\n  The order of the block; overrides the file."),
+        (("run", "--all=yes"), "--all: no value is expected; this is 'yes'"),
+        (("--version=3",), "--version: no value is expected; this is '3'"),
         # options
         (("run", "--nrom", "pre"), "run has no option '--nrom'\n  did you mean '--norm'?"),
         (("run", "-norm", "pre"), "run has no option '-norm'\n  did you mean '--norm'?"),
@@ -108,15 +108,15 @@ TOKENS = "Number of tokens (128); also over those of a file."
         (("run", "--digits", "4", "--digits", "5"), "--digits is given twice: 4 and 5"),
         (("export", "-o", "a.tex", "--output=b.tex"), "--output is given twice: a.tex and b.tex"),
         # words
-        (("run", "a.yaml", "b.yaml"), "'b.yaml' is one word too many for run\n  it is written blockcalc run [FILE]"),
-        (("compare", "a", "b", "c"), "'c' is one word too many for compare\n  it is written blockcalc compare [FILE] [OTHER]"),
-        (("schema", "x"), "'x' is one word too many for schema\n  it is written blockcalc schema"),
+        (("run", "a.yaml", "b.yaml"), "'b.yaml' is one word too many for run\n  usage: blockcalc run [FILE]"),
+        (("compare", "a", "b", "c"), "'c' is one word too many for compare\n  usage: blockcalc compare [FILE] [OTHER]"),
+        (("schema", "x"), "'x' is one word too many for schema\n  usage: blockcalc schema"),
         (("run", "norm", "pre"), "'pre' is one word too many for run\n  did you mean '--norm'?"),
-        (("run", "—norm", "pre"), "'—norm' begins with a dash that is no hyphen\n  did you mean '--norm'?"),
-        (("run", "–digits=3"), "'–digits=3' begins with a dash that is no hyphen\n  did you mean '--digits'?"),
-        (("weights",), "FILE is missing; it is written blockcalc weights FILE\n  A .npz, .npy, .safetensors file, or a table of numbers in text: .csv, .tsv, .txt, .dat."),
-        (("import",), "DIR_OR_FILE is missing; it is written blockcalc import DIR_OR_FILE\n  A folder with config.json and .safetensors files, or such a file."),
-        (("weights", ""), "FILE is empty; the name of a file is wanted\n  A .npz, .npy, .safetensors file, or a table of numbers in text: .csv, .tsv, .txt, .dat."),
+        (("run", "—norm", "pre"), "'—norm' begins with a dash that is not a hyphen\n  did you mean '--norm'?"),
+        (("run", "–digits=3"), "'–digits=3' begins with a dash that is not a hyphen\n  did you mean '--digits'?"),
+        (("weights",), "FILE is missing; usage: blockcalc weights FILE\n  A .npz, .npy, .safetensors file, or a table of numbers in text: .csv, .tsv, .txt, .dat."),
+        (("import",), "DIR_OR_FILE is missing; usage: blockcalc import DIR_OR_FILE\n  A folder with config.json and .safetensors files, or such a file."),
+        (("weights", ""), "FILE is empty; the name of a file is expected\n  A .npz, .npy, .safetensors file, or a table of numbers in text: .csv, .tsv, .txt, .dat."),
     ],
 )  # fmt: skip
 def test_each_fault_has_its_sentence_and_its_hint(
@@ -129,7 +129,7 @@ def test_unknown_commands_are_offered_the_nearest(invoke: Invoke) -> None:
     known = (
         "run, grad, compare, cost, shapes, export, import, weights, samples, schema, format, docs"
     )
-    said = "is no command; type one of"
+    said = "is not a command; type one of"
     for args, word, hint in (
         (("rnu",), "rnu", "\n  did you mean 'run'?"),
         (("rnu", "--help"), "rnu", "\n  did you mean 'run'?"),
@@ -165,10 +165,10 @@ def test_every_option_of_every_command_is_checked(
         (("run", "--digits", "six"), "--digits", "did you mean '6'?"),
         (("run", "--norm", "poost"), "--norm", "did you mean 'post'?"),
         (("run", "--nrom", "pre"), None, "did you mean '--norm'?"),
-        (("run", "a", "b"), None, "it is written blockcalc run [FILE]"),
+        (("run", "a", "b"), None, "usage: blockcalc run [FILE]"),
         (("rnu",), None, "did you mean 'run'?"),
         (("weights",), None, "A .npz, .npy, .safetensors file, or a table of numbers in text: .csv, .tsv, .txt, .dat."),
-        (("export", "-o", "a.pdf"), "--output", "pdflatex makes a PDF of what --latex writes"),
+        (("export", "-o", "a.pdf"), "--output", "to get a PDF, run pdflatex on what --latex writes"),
     ],
 )  # fmt: skip
 def test_faults_of_usage_for_programs(
@@ -186,13 +186,13 @@ def test_faults_of_usage_for_programs(
 
 def test_an_unknown_format_of_errors_is_told_as_text(invoke: Invoke) -> None:
     _, _, err = invoke("run", "--error-format", "xml")
-    assert err == "--error-format: one of text, json is wanted; this is 'xml'\n"
+    assert err == "--error-format: one of text, json is expected; this is 'xml'\n"
     code, _, err = invoke("run", "--error-format", "xml", "--error-format=json")
     assert (code, json.loads(err)["errors"][0]["option"]) == (2, "--error-format")
 
 
 FORMATS = "the formats are --latex, --json, --npz"
-PDF = "pdflatex makes a PDF of what --latex writes"
+PDF = "to get a PDF, run pdflatex on what --latex writes"
 
 
 @pytest.mark.parametrize(
@@ -205,15 +205,15 @@ PDF = "pdflatex makes a PDF of what --latex writes"
         (("cost", "--html"), "cost has no option '--html'\n  the formats are --latex, --json"),
         (("run", "--svg"), "run has no option '--svg'\n  the formats are those of blockcalc export: --latex, --json, --npz"),
         (("run", "--npz"), "run has no option '--npz'\n  --npz is an option of export"),
-        (("export", "-o", "a.md"), "--output: no file that ends in .md is written; choose a format: --latex, --json, --npz, or a name that ends in .tex, .json, .npz"),
-        (("export", "-o", "a.PDF"), f"--output: no file that ends in .PDF is written; choose a format: --latex, --json, --npz, or a name that ends in .tex, .json, .npz\n  {PDF}"),
-        (("cost", "-o", "a.npz"), "--output: no file that ends in .npz is written; choose a format: --latex, --json, or a name that ends in .tex, .json"),
-        (("shapes", "-o", "table"), "--output: the name 'table' tells no format; choose a format: --latex, --json, or a name that ends in .tex, .json"),
-        (("cost", "-o", ""), "--output: the name '' tells no format; choose a format: --latex, --json, or a name that ends in .tex, .json"),
+        (("export", "-o", "a.md"), "--output: files that end in .md cannot be written; choose a format: --latex, --json, --npz, or a name that ends in .tex, .json, .npz"),
+        (("export", "-o", "a.PDF"), f"--output: files that end in .PDF cannot be written; choose a format: --latex, --json, --npz, or a name that ends in .tex, .json, .npz\n  {PDF}"),
+        (("cost", "-o", "a.npz"), "--output: files that end in .npz cannot be written; choose a format: --latex, --json, or a name that ends in .tex, .json"),
+        (("shapes", "-o", "table"), "--output: the name 'table' does not tell the format; choose a format: --latex, --json, or a name that ends in .tex, .json"),
+        (("cost", "-o", ""), "--output: the name '' does not tell the format; choose a format: --latex, --json, or a name that ends in .tex, .json"),
         (("export", "-o", "-"), "choose a format: --latex, --json, --npz"),
         (("cost", "--latex", "--json"), "--latex and --json contradict each other; choose one"),
-        (("import", "model", "-o", "layer.json"), "--output: no file that ends in .json is written; choose a name that ends in .yaml"),
-        (("import", "model", "-o", "layer.md"), "--output: no file that ends in .md is written; choose a name that ends in .yaml"),
+        (("import", "model", "-o", "layer.json"), "--output: files that end in .json cannot be written; choose a name that ends in .yaml"),
+        (("import", "model", "-o", "layer.md"), "--output: files that end in .md cannot be written; choose a name that ends in .yaml"),
     ],
 )  # fmt: skip
 def test_the_formats_that_there_are_are_named(

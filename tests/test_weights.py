@@ -100,9 +100,9 @@ def test_every_form(folder: Path, form: str, want: Any) -> None:
         ("{file: w.npz, key: 3}", "there is no '3'"),
         ("{file: w.npz, key: text}", "text holds str32"),
         ("{file: w.npz, key: pickled}", "pickled holds object"),
-        ("{file: w.npz, key: deep}", "deep is 2×2×2×2×2; 2 sizes are wanted"),
-        ("{file: w.npz, key: b}", "b is 6; 2 sizes are wanted"),
-        ("{file: w.npz, key: holes}", "holes[0][1] is inf; a finite number is wanted"),
+        ("{file: w.npz, key: deep}", "deep is 2×2×2×2×2; 2 sizes are expected"),
+        ("{file: w.npz, key: b}", "b is 6; 2 sizes are expected"),
+        ("{file: w.npz, key: holes}", "holes[0][1] is inf; a finite number is expected"),
         ("{file: none.npz, key: w}", "none.npz: no such file"),
         ("{file: ., key: w}", "this is a folder"),
         (
@@ -110,22 +110,22 @@ def test_every_form(folder: Path, form: str, want: Any) -> None:
             "'.yaml' files are not read; .npz, .npy, .safetensors, .csv, .tsv, .txt, .dat are",
         ),
         ("{file: w.npy, key: w}", "holds one matrix, so there is no key"),
-        ("{file: 3}", "the name of a file is wanted"),
-        ("{file: ''}", "the name of a file is wanted"),
+        ("{file: 3}", "the name of a file is expected"),
+        ("{file: ''}", "the name of a file is expected"),
         ("{file: w.npz, key: w, rows: 3}", 'such as "0:4"'),
-        ("{file: w.npz, key: w, rows: '2:9'}", "2:9 is not within the 4 there are"),
+        ("{file: w.npz, key: w, rows: '2:9'}", "2:9 is not within the 4 available"),
         ("{file: w.npz, key: w, rows: '3:3'}", "3:3 is not within"),
-        ("{file: w.npz, key: w, transpose: 1}", "true or false is wanted"),
+        ("{file: w.npz, key: w, transpose: 1}", "true or false is expected"),
         ("{file: w.npz, kee: w}", "did you mean 'key'?"),
         ("{rows: '0:3'}", "unknown key 'rows'"),
         ("{}", "a mapping with one of value, file, random, eye, zeros, ones"),
         ("{eye: 3.5}", "eye takes the number of rows"),
-        ("{zeros: [4, 0]}", "a list of 2 sizes is wanted"),
-        ("{ones: [4]}", "a list of 2 sizes is wanted"),
+        ("{zeros: [4, 0]}", "a list of 2 sizes is expected"),
+        ("{ones: [4]}", "a list of 2 sizes is expected"),
         ("{random: [4, 2], seed: 1.5}", "a whole number from 0 to 4294967295"),
         ("{random: [4, 2], std: -1}", "std must not be negative"),
-        ("{random: [4, 2], std: x}", "a number is wanted"),
-        ("{random: [99999, 99999]}", "is more than may be read: 134217728 numbers in all"),
+        ("{random: [4, 2], std: x}", "a number is expected"),
+        ("{random: [99999, 99999]}", "is more than the limit of 134217728 numbers in all"),
         ("{eye: 2, zeros: [4]}", "unknown key 'zeros'"),
     ],
 )
@@ -145,10 +145,10 @@ def test_what_is_refused(folder: Path, form: str, said: str) -> None:
         ("e.npy", b"hello", "not a npy file"),
         ("e.csv", b"", "the file is empty"),
         ("e.csv", b"1,2\n3\n", "e.csv:2:1: this row has 1 number, the first has 2 numbers"),
-        ("e.csv", b"1,x\n", "e.csv:1:3: a number is wanted; this is the text 'x'"),
+        ("e.csv", b"1,x\n", "e.csv:1:3: a number is expected; this is the text 'x'"),
         ("e.csv", b"1;0,5\n", "decimals use a point"),
-        ("e.csv", b"1,nan\n", "a number is wanted; this is the text 'nan'"),
-        ("e.csv", b"1,true\n", "a number is wanted"),
+        ("e.csv", b"1,nan\n", "a number is expected; this is the text 'nan'"),
+        ("e.csv", b"1,true\n", "a number is expected"),
         ("e.csv", b"1,\xff\n", "e.csv:1:3: this is not UTF-8 text"),
         ("e.safetensors", b"", "not a safetensors file"),
         ("e.safetensors", b"\x20" + b"\x00" * 19, "not a safetensors file"),
@@ -173,7 +173,7 @@ def test_a_lying_header_is_refused_before_memory_is_asked_for(folder: Path) -> N
         archive.writestr("w.npy", npy)
     for name in ("lie.npy", "lie.npz"):
         body = f"x: {{file: {name}}}\nattn: {{out: {EYE}}}\n"
-        assert "is more than may be read" in refused(folder, body)
+        assert "is more than the limit of" in refused(folder, body)
     short = header.replace(b"99999999, 99999", b"    40,      4")
     (folder / "cut.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(short)) + short)
     assert "not a npy file" in refused(folder, f"x: {{file: cut.npy}}\nattn: {{out: {EYE}}}\n")

@@ -31,20 +31,20 @@ BROKEN: list[tuple[str, str, str, str]] = [
     ("mapping values are not allowed in this context", "attn\n  w_q: 1\n", "2:6", "not YAML: this colon makes a key where none can be"),
     ("block sequence entries are not allowed in this context", "a: - b\n", "1:4", "not YAML: this dash makes a list where none can begin"),
     ("mapping keys are not allowed in this context", "a: ? b\n", "1:4", "not YAML: this '?' makes a key where none can be"),
-    ("did not find expected key", "a:\n  - b\n c: 1\n", "3:2", "not YAML: this line belongs to nothing before it"),
+    ("did not find expected key", "a:\n  - b\n c: 1\n", "3:2", "not YAML: this line does not belong to anything before it"),
     ("did not find expected key", "a: [1]]\n", "1:7", "not YAML: this ']' closes nothing"),
     ("did not find expected key", "a: 'x' y\n", "1:8", "not YAML: the value ends before this"),
-    ("did not find expected '-' indicator", "- a\nb: 1\n", "2:1", "not YAML: this line belongs to nothing before it"),
+    ("did not find expected '-' indicator", "- a\nb: 1\n", "2:1", "not YAML: this line does not belong to anything before it"),
     ("did not find expected '-' indicator", "a:\n  - [1, 2], [3]\n", "2:11", "not YAML: the value ends before this"),
     ("did not find expected <document start>", "[[1]] x\n", "1:7", "not YAML: the value ends before this"),
-    ("did not find expected <document start>", "  a: 1\n b: 2\n", "2:2", "not YAML: this line belongs to nothing before it"),
+    ("did not find expected <document start>", "  a: 1\n b: 2\n", "2:2", "not YAML: this line does not belong to anything before it"),
     ("did not find expected <document start>", "%YAML 1.1\na: 1\n", "1:1", "not YAML: a line that begins with '%' is a directive"),
-    ("did not find expected ',' or ']'", "a: [1, 2\nb: 1\n", "2:2", "not YAML: ',' or ']' is wanted here, for the '[' on line 1, column 4"),
-    ("did not find expected ',' or ']'", "a: [1, 2", "1:9", "not YAML: ',' or ']' is wanted here, for the '[' on line 1, column 4"),
-    ("did not find expected ',' or '}'", "a:\n  {b: 1]\n", "2:8", "not YAML: ',' or '}' is wanted here, for the '{' on line 2, column 3"),
+    ("did not find expected ',' or ']'", "a: [1, 2\nb: 1\n", "2:2", "not YAML: ',' or ']' is expected here, for the '[' on line 1, column 4"),
+    ("did not find expected ',' or ']'", "a: [1, 2", "1:9", "not YAML: ',' or ']' is expected here, for the '[' on line 1, column 4"),
+    ("did not find expected ',' or '}'", "a:\n  {b: 1]\n", "2:8", "not YAML: ',' or '}' is expected here, for the '{' on line 2, column 3"),
     ("did not find expected node content", "a: [1,, 2]\n", "1:7", "not YAML: a value is missing before this comma"),
     ("did not find expected node content", "a: ]\n", "1:4", "not YAML: this ']' closes nothing"),
-    ("did not find expected node content", "a: [\n- 1\n]\n", "2:1", "not YAML: a list with dashes cannot stand inside brackets"),
+    ("did not find expected node content", "a: [\n- 1\n]\n", "2:1", "not YAML: a list with dashes is not allowed inside brackets"),
     ("did not find expected node content", "a: [:]\n", "1:5", "not YAML: a key is missing before this colon"),
     ("did not find expected node content", "a: [[\n", "2:1", "not YAML: the text ends before its brackets are closed"),
     ("did not find expected node content", "a: [\n---\n", "2:1", "not YAML: the text ends before its brackets are closed"),
@@ -53,11 +53,11 @@ BROKEN: list[tuple[str, str, str, str]] = [
     ("found unexpected end of stream", "a: 1\nb: 'x\n", "2:4", "not YAML: the quote that opens here is not closed"),
     ("found unexpected end of stream", 'a: ["é", "x\n', "1:10", "not YAML: the quote that opens here is not closed"),
     ("found unexpected document indicator", "a: 'x\n---\n'\n", "1:4", "not YAML: the quote that opens here is not closed"),
-    ("found unknown escape character", 'a: "x\\q"\n', "1:6", r"not YAML: '\q' is no escape of double quotes"),
-    ("did not find expected hexdecimal number", 'a: "C:\\Users"\n', "1:7", r"not YAML: '\U' wants 8 hexadecimal digits after it"),
-    ("did not find expected hexdecimal number", 'a: "\\x1"\n', "1:5", r"not YAML: '\x' wants 2 hexadecimal digits after it"),
-    ("did not find expected hexdecimal number", 'a: "\\u12', "1:5", r"not YAML: '\u' wants 4 hexadecimal digits after it"),
-    ("found invalid Unicode character escape code", 'a: "\\ud800"\n', "1:5", r"not YAML: '\ud800' is no character"),
+    ("found unknown escape character", 'a: "x\\q"\n', "1:6", r"not YAML: '\q' is not an escape of double quotes"),
+    ("did not find expected hexdecimal number", 'a: "C:\\Users"\n', "1:7", r"not YAML: '\U' needs 8 hexadecimal digits after it"),
+    ("did not find expected hexdecimal number", 'a: "\\x1"\n', "1:5", r"not YAML: '\x' needs 2 hexadecimal digits after it"),
+    ("did not find expected hexdecimal number", 'a: "\\u12', "1:5", r"not YAML: '\u' needs 4 hexadecimal digits after it"),
+    ("found invalid Unicode character escape code", 'a: "\\ud800"\n', "1:5", r"not YAML: '\ud800' is not a character"),
     ("found unknown directive name", "%FOO bar\n---\na: 1\n", "1:5", "not YAML: a line that begins with '%' is a directive"),
     ("found unexpected non-alphabetical character", "%FO~\n", "1:4", "not YAML: a line that begins with '%' is a directive"),
     ("found incompatible YAML document", "%YAML 2.0\n---\na: 1\n", "1:1", "not YAML: a line that begins with '%' is a directive"),
@@ -71,8 +71,8 @@ BROKEN: list[tuple[str, str, str, str]] = [
     ("did not find expected '!'", "%TAG x y\n---\n", "1:6", "not YAML: a line that begins with '%' is a directive"),
     ("did not find expected whitespace", "%TAG !a!tag y\n---\n", "1:9", "not YAML: a line that begins with '%' is a directive"),
     ("did not find expected tag URI", "%TAG !a! \n---\n", "1:10", "not YAML: a line that begins with '%' is a directive"),
-    ("did not find expected alphabetic or numeric character", "a: & x\n", "1:5", "not YAML: a name of letters and digits is wanted after '&'"),
-    ("did not find expected alphabetic or numeric character", "a: [**bold**]\n", "1:6", "not YAML: a name of letters and digits is wanted after '*'"),
+    ("did not find expected alphabetic or numeric character", "a: & x\n", "1:5", "not YAML: a name of letters and digits is expected after '&'"),
+    ("did not find expected alphabetic or numeric character", "a: [**bold**]\n", "1:6", "not YAML: a name of letters and digits is expected after '*'"),
     ("did not find expected tag URI", "a: !<> b\n", "1:6", "not YAML: a word that begins with '!' is a tag"),
     ("did not find the expected '>'", "a: !<x\n", "1:7", "not YAML: a word that begins with '!' is a tag"),
     ("found undefined tag handle", "a: !x!y z\n", "1:4", "not YAML: a word that begins with '!' is a tag"),
@@ -80,11 +80,11 @@ BROKEN: list[tuple[str, str, str, str]] = [
     ("found an incorrect leading UTF-8 octet", "a: !a%ff b\n", "1:6", "not YAML: a word that begins with '!' is a tag"),
     ("found an incorrect trailing UTF-8 octet", "a: !a%e4%20 b\n", "1:9", "not YAML: a word that begins with '!' is a tag"),
     ("did not find expected whitespace or line break", 'a: !"x\n', "1:5", "not YAML: a word that begins with '!' is a tag"),
-    ("found an indentation indicator equal to 0", "a: |0\n  b\n", "1:5", "not YAML: after '|' a digit from 1 to 9, '+' or '-' may stand"),
-    ("did not find expected comment or line break", "a: > b\n", "1:6", "not YAML: after '>' a digit from 1 to 9, '+' or '-' may stand"),
-    ("exceeded maximum nesting depth", "[" * 2000, "1:1001", "lists and mappings lie more than 64 deep"),
-    ("control characters are not allowed", "é: 1\nb: 😀\x01\n", "2:5", "the character U+0001 may not stand in a YAML file"),
-    ("control characters are not allowed", "a: [1,\x0c2]\n", "1:7", "the character U+000C may not stand in a YAML file"),
+    ("found an indentation indicator equal to 0", "a: |0\n  b\n", "1:5", "not YAML: after '|' a digit from 1 to 9, '+' or '-' may follow"),
+    ("did not find expected comment or line break", "a: > b\n", "1:6", "not YAML: after '>' a digit from 1 to 9, '+' or '-' may follow"),
+    ("exceeded maximum nesting depth", "[" * 2000, "1:1001", "lists and mappings are nested more than 64 deep"),
+    ("control characters are not allowed", "é: 1\nb: 😀\x01\n", "2:5", "the character U+0001 is not allowed in a YAML file"),
+    ("control characters are not allowed", "a: [1,\x0c2]\n", "1:7", "the character U+000C is not allowed in a YAML file"),
 ]  # fmt: skip
 
 # what a text cannot provoke: bytes are decoded before, streams and memory are no text
@@ -168,10 +168,10 @@ def test_no_library_speaks_with_either_loader(text: str, loader: str) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "said"),
     [
-        ("a: [1, 2\nb: 1\n", "2:2", "',' or ']' is wanted here, for the '[' on line 1, column 4"),
-        ("a:\n  - b\n c: 1\n", "3:2", "this line belongs to nothing before it"),
-        ('a: "x\\q"\n', "1:6", r"'\q' is no escape of double quotes"),
-        ('a: "C:\\Users"\n', "1:7", r"'\U' wants 8 hexadecimal digits after it"),
+        ("a: [1, 2\nb: 1\n", "2:2", "',' or ']' is expected here, for the '[' on line 1, column 4"),
+        ("a:\n  - b\n c: 1\n", "3:2", "this line does not belong to anything before it"),
+        ('a: "x\\q"\n', "1:6", r"'\q' is not an escape of double quotes"),
+        ('a: "C:\\Users"\n', "1:7", r"'\U' needs 8 hexadecimal digits after it"),
         ("a: 'x\n", "1:4", "the quote that opens here is not closed"),
         ("a: b: c\n", "1:5", "this colon makes a key where none can be"),
         ("a: - b\n", "1:4", "this dash makes a list where none can begin"),
@@ -256,7 +256,7 @@ def test_hints(text: str, hint: str) -> None:
 
 def test_a_tab_inside_brackets_is_not_blamed() -> None:
     error = refused("a: [\n\t1,\n\t2}\n")
-    assert report(error).startswith("a.yaml:3:3: not YAML: ',' or ']' is wanted here")
+    assert report(error).startswith("a.yaml:3:3: not YAML: ',' or ']' is expected here")
 
 
 PIECES = [

@@ -1,1 +1,1 @@
-"""Models on disk: which family they are of, and a file that refers to their weights."""
+"""Models on disk: detect the family, and write a file that refers to the weights."""

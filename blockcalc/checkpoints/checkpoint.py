@@ -1,4 +1,4 @@
-"""Recognise a model on disk, and write the file that refers to its weights in place."""
+"""Recognise a model on disk and read the config of its layers."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ MAX_CONFIG = 2**20
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model on disk: its config, and every tensor with the file that has it.
+    """A model on disk: its config, and every tensor with its file.
 
-    ``outer`` is what stands outside ``text_config``, where the config of the layers is in there.
+    ``outer`` has the fields outside ``text_config`` if the config of the layers is in that field.
     """
 
     path: Path
@@ -37,7 +37,7 @@ class Checkpoint:
 
     @property
     def place(self) -> Place:
-        """Name the config, for errors that it is the cause of."""
+        """The position of the config, for errors."""
         folder = self.path if self.path.is_dir() else self.path.parent
         return Place(str(folder / "config.json"))
 
@@ -48,8 +48,8 @@ class Checkpoint:
         Raises
         ------
         InputError
-            There is none, and the error says how to add it; or it is none that is known, and the
-            tensors are listed, with how to write the file by hand.
+            It is missing, and the error says how to add it; or it is unknown, and the error
+            lists the tensors and says how to write the file by hand.
         """
         kind = self.config.get("model_type")
         if kind is None:
@@ -62,7 +62,7 @@ class Checkpoint:
         raise InputError(Fault(text, Place(str(self.path)), hint))
 
     def _offer_type(self) -> str:
-        """Say which line to add, by the class that the config names and by the names of the tensors."""
+        """Make the error for a missing ``model_type``, with suggestions from class and tensor names."""
         fitting = _types([family for family in FAMILIES.values() if fits(family, self.where)])
         classes = self.config.get("architectures")
         named = str(classes[0]).lower() if isinstance(classes, list) and classes else ""
@@ -79,7 +79,7 @@ def _types(families: Sequence[Family] | None = None) -> list[str]:
 
 
 def open_checkpoint(name: str) -> Checkpoint:
-    """Read config and headers of a folder, or of a safetensors file with its config beside it."""
+    """Read the config and the headers of a folder, or of a safetensors file next to its config."""
     path = Path(name)
     if not is_text(str(path.absolute())):
         raise InputError(Fault(say("import.name"), Place(repr(name))))
@@ -116,7 +116,7 @@ def open_checkpoint(name: str) -> Checkpoint:
 
 
 def _check_shards(path: Path, files: list[Path]) -> None:
-    """Require every file that an index beside them names."""
+    """Require every file that a shard index names."""
     index = path / "model.safetensors.index.json"
     if not index.is_file():
         return
@@ -132,7 +132,7 @@ def _check_shards(path: Path, files: list[Path]) -> None:
 
 
 def _read_config(path: Path) -> Any:
-    """Read a file of JSON, none of whose keys is given twice."""
+    """Read a JSON file without duplicate keys."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -159,7 +159,7 @@ def _read_config(path: Path) -> Any:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What the config says of one layer: plain keys, which tensors there are, and all that was read."""
+    """The config of one layer: plain keys, expected tensors, and the fields read."""
 
     parts: Parts
     presence: Presence
@@ -167,7 +167,7 @@ class _Reading:
 
 
 def _read(checkpoint: Checkpoint, family: Family, layer: int, tokens: int) -> _Reading:
-    """Read what the config says of a layer, checked as it would be in a file."""
+    """Read the config of a layer, with the checks of an input file."""
     stored = {key: value for key, value in checkpoint.outer.items() if key in STORED}
     Config(stored, tokens, checkpoint.place).finish("")
     c = Config(checkpoint.config, tokens, checkpoint.place)

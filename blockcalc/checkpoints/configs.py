@@ -1,7 +1,7 @@
-"""What a config.json says: every field is read, refused by name, noted, or known to change no number.
+"""Read config.json: every field is read, rejected, noted, or known to change no number.
 
-A family reads the fields of its own config. What it does not read falls into one of the tables below; a field
-that stands in none of them is noted by name, so that nothing is passed over in silence.
+A family reads the fields of its own config. Other fields are looked up in the tables below; a field
+that is in none of them is noted by name, so nothing is ignored silently.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from blockcalc.messages import say
 from blockcalc.nn.activations import ACTIVATIONS, ALIASES
 from blockcalc.reading.checker import kind_of
 
-NEEDED = object()  # no default: the field must be there
+NEEDED = object()  # no default: the field is required
 LONGEST_SHOWN = 40
 
 # Fields that change no number of a layer in inference: what training needs, the vocabulary and its tokens,
@@ -53,7 +53,7 @@ OUTSIDE = frozenset(
      "logit_scale", "scale_embedding", "word_embed_proj_dim"}
 )  # fmt: skip
 
-# What is the same in every family, and the names that configs have for it.
+# Fields common to all families, and their names in configs.
 WORDS = {
     "heads": ("num_attention_heads", "n_head", "encoder_attention_heads", "num_heads", "n_heads"),
     "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "n_head_kv"),
@@ -78,15 +78,15 @@ BIASES = ("attention_bias", "qkv_bias", "use_qkv_bias", "add_qkv_bias", "mlp_bia
           "enable_bias", "add_bias_linear")  # fmt: skip
 BIASED: dict[str, Values] = dict.fromkeys(BIASES, YES)
 
-# Fields by which some model changes the numbers of a layer, each with the values that change nothing;
-# null changes nothing either. A family that does something else by itself says so in its own table.
+# Fields with which some model changes the numbers of a layer, each with its neutral values;
+# null is neutral too. A family with another default has a table of its own.
 ELSEWHERE: dict[str, Values] = {
-    # which keys a query sees
+    # masks
     **dict.fromkeys(("is_causal", "use_bidirectional_attention", "is_decoder", "add_cross_attention",
                      "use_sliding_window", "alibi", "use_alibi"), NO),
     **dict.fromkeys(("cross_attention_hidden_size", "sliding_window", "attention_window", "window_size",
                      "attention_chunk_size", "layer_types"), ()),
-    # the scores, and what is done to queries and keys
+    # scores, queries and keys
     **dict.fromkeys(("attn_logit_softcapping", "attention_multiplier", "clip_qkv", "scale_depth"), ()),
     **dict.fromkeys(("use_qk_norm", "qk_norm", "qk_layernorm", "use_qk_layernorm", "attn_temperature_tuning",
                      "scale_attn_by_inverse_layer_idx", "attention_sink_bias"), NO),
@@ -107,16 +107,16 @@ ELSEWHERE: dict[str, Values] = {
     "residual_multiplier": (1,),
     # biases
     **dict.fromkeys(BIASES, NO),
-    # more than one FFN, and layers that differ from each other
+    # several FFNs, and layers that differ from each other
     **dict.fromkeys(("num_local_experts", "num_experts", "n_routed_experts"), (0,)),
     **dict.fromkeys(("per_layer_config", "pruned_heads"), ({},)),
-    # weights that are not stored as they are used
+    # weights stored in another form than used
     **dict.fromkeys(STORED, ({},)),
 }  # fmt: skip
 
 
 def shown(value: Any) -> str:
-    """Show the value of a field in one short piece of text.
+    """Write the value of a field as a short text.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def shown(value: Any) -> str:
 
 
 def activation_of(name: Any) -> str | None:
-    """Give our word for an activation, None if there is none."""
+    """Translate the name of an activation, None if it is unknown."""
     word = ALIASES.get(name, name) if isinstance(name, str) else None
     return word if word in ACTIVATIONS else None
 
@@ -146,12 +146,12 @@ def _any_of(value: Any, values: Iterable[Any]) -> bool:
 
 
 class Config:
-    """The fields of a config, and what became of each.
+    """The fields of a config, and how each was handled.
 
     Parameters
     ----------
     fields : mapping
-        As the JSON file has them.
+        The content of the JSON file.
     tokens : int
         How many tokens x has.
     place : Place, optional
@@ -160,15 +160,15 @@ class Config:
     Attributes
     ----------
     facts : dict
-        What the config says, by the keys of `WORDS`.
+        The values read from the config, by the keys of `WORDS`.
     named : dict
-        The fields that say them.
+        The names of the fields with these values.
     sizes : dict
-        The whole numbers among them, by the fields that say them.
+        The whole numbers among them, by field name.
     notes : list of str
-        What a reader of the numbers should know.
+        Notes about the numbers for the user.
     refused : list of str
-        What the config asks for and a file cannot say.
+        Settings of the config that an input file cannot express.
     """
 
     def __init__(
@@ -185,18 +185,18 @@ class Config:
     # reading ------------------------------------------------------------------------------
 
     def alias(self, **seconds: str) -> None:
-        """Let fields stand in, by a second name, for those that are not there."""
+        """Use fields under a second name in place of missing ones."""
         for first, second in seconds.items():
             if first not in self.fields and second in self.fields:
                 self.fields = {**self.fields, first: self.take(second)}
 
     def take(self, name: str) -> Any:
-        """Give a field as it is, None if it is not there."""
+        """Give the raw value of a field, None if it is missing."""
         self._read.add(name)
         return self.fields.get(name)
 
     def whole(self, name: str, default: Any = NEEDED, null: Any = NEEDED, least: int = 1) -> Any:
-        """Read a whole number; ``null`` is what null stands for, if it may stand there."""
+        """Read a whole number; ``null`` is the value that null means, if null is allowed."""
         return self._typed(
             name, lambda v: _is_whole(v, least), f"import.want.from{least}", default, null
         )
@@ -213,12 +213,12 @@ class Config:
         return self._typed(name, lambda v: isinstance(v, bool), "want.flag", default, null)
 
     def mapping(self, name: str) -> Mapping[str, Any]:
-        """Read a mapping; null and nothing are an empty one."""
+        """Read a mapping; null and a missing field give an empty one."""
         found: Mapping[str, Any] = self._typed(name, _is_mapping, "import.want.mapping", {}, {})
         return found
 
     def activation(self, name: str, default: str) -> str:
-        """Read an activation, as our word for it."""
+        """Read an activation, as a key of ``ACTIVATIONS``."""
         given = self.take(name) if name in self.fields else default
         word = activation_of(given)
         if word is None:
@@ -243,22 +243,22 @@ class Config:
             self.sizes.update({name: value} if isinstance(value, int) else {})
         return value
 
-    # what is said of them -----------------------------------------------------------------
+    # errors and notes ---------------------------------------------------------------------
 
     def wrong(self, name: str, problem: str) -> NoReturn:
-        """Refuse a field that cannot be used."""
+        """Raise an error for a field with an invalid value."""
         self.fail(say("import.value", problem=f"{name}: {problem}"))
 
     def fail(self, text: str) -> NoReturn:
-        """End the import."""
+        """Raise an error that ends the import."""
         raise InputError(Fault(text, self.place))
 
     def note(self, key: str, **parts: object) -> None:
-        """Say something of the numbers."""
+        """Add a note about the numbers."""
         self.notes.append(say(f"import.note.{key}", **parts))
 
     def refuse(self, name: str, value: Any, *others: tuple[str, Any]) -> None:
-        """Remember a field that a file cannot say, or that contradicts others."""
+        """Collect a field that an input file cannot express, or that contradicts others."""
         what = f"{shown(name)} {shown(value)}"
         beside = ", ".join(f"{other} {shown(own)}" for other, own in others)
         self.refused.append(say("import.beside", what=what, other=beside) if beside else what)
@@ -266,12 +266,12 @@ class Config:
     def finish(
         self, family: str, neutral: Mapping[str, Values] = NONE, idle: Iterable[str] = ()
     ) -> None:
-        """Say what becomes of the fields that nobody read.
+        """Handle the fields that were not read.
 
         Raises
         ------
         InputError
-            Some of them, or of those that were read, ask for what a file cannot say.
+            Some fields have settings that an input file cannot express.
         """
         known = {**ELSEWHERE, **neutral}
         outside, unknown = [], []
@@ -293,7 +293,7 @@ class Config:
             raise InputError(Fault(text, self.place, say("import.unsaid.hint")))
 
     def _hold(self, name: str, value: Any, known: Mapping[str, Values]) -> None:
-        """Refuse a field of another family, unless it says what is done anyway."""
+        """Reject a field of another family, unless it has a neutral value."""
         word = FACTS.get(name, "")
         fact, own = self.facts.get(word), self.named.get(word, "")
         said = activation_of(value) if word == "activation" else value

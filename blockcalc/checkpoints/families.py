@@ -1,6 +1,6 @@
-"""Families of models: how their checkpoints name the tensors of a layer, and what their configs say.
+"""Families of models: the tensor names of their checkpoints, and how to read their configs.
 
-Each family is a row of data. What a file of ours cannot say is named, to be refused.
+Each family is a row of data. Settings that an input file cannot express are rejected by name.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from blockcalc.messages import say
 Parts = dict[str, dict[str, Any]]
 Presence = Mapping[
     str, tuple[bool, str]
-]  # patterns of keys: whether they have a tensor, and what says so
-NOTHING = r"$^"  # a pattern that nothing fits
+]  # patterns of keys: whether they have a tensor, and the reason
+NOTHING = r"$^"  # a pattern that matches nothing
 
 
 @dataclass(frozen=True)
 class Family:
-    """How checkpoints of one kind of model are laid out.
+    """The layout of checkpoints of one kind of model.
 
     Attributes
     ----------
     types : tuple of str
-        What ``model_type`` of the config may be.
+        The values of ``model_type`` in the config.
     layer : str
-        Where layer i stands, ``{i}``; what stands before it is found.
+        The prefix of layer ``{i}``; a further prefix before it is found automatically.
     names : mapping
-        Keys of a block, each with the tensor that it is.
+        Keys of a block, each with its tensor.
     settings : callable
         From config and layer number to the plain keys of a block: ``norm``, ``attn``, ``ffn``.
     final : mapping
@@ -41,11 +41,11 @@ class Family:
     spare : str
         A pattern of tensors that hold no weights.
     presence : callable
-        From the config to patterns of keys that have a tensor or none, each with what says so.
+        From the config to patterns of keys that have a tensor or none, each with the reason.
     depth : str
-        Where the config says how many layers there are.
+        The field of the config with the number of layers.
     neutral : mapping
-        Fields that this family does not read, with the values that say what it does.
+        Fields that this family does not read, with the values that match its behaviour.
     idle : tuple of str
         Fields that change no number in this family.
     """
@@ -68,7 +68,7 @@ class Family:
         Raises
         ------
         InputError
-            A field is of the wrong kind, or asks for what a file cannot say.
+            A field has the wrong type, or a setting that an input file cannot express.
         """
         parts, presence = self.settings(c, layer), self.presence(c)
         c.finish(self.types[0], self.neutral, self.idle)
@@ -92,11 +92,11 @@ def _norms(**pairs: str) -> dict[str, str]:
     return found
 
 
-# what configs say -----------------------------------------------------------------------
+# reading configs ------------------------------------------------------------------------
 
 
 def _sizes(c: Config, heads: str, width: str, inner: str, depth: str) -> int:
-    """Read the sizes of a family whose heads all have their own keys; give the number of heads."""
+    """Read the sizes of a family without grouped key heads; return the number of heads."""
     count = c.whole(heads)
     c.whole(width, None)
     c.whole(inner, None, None)
@@ -108,7 +108,7 @@ def _sizes(c: Config, heads: str, width: str, inner: str, depth: str) -> int:
 
 
 def _causal(c: Config) -> bool:
-    """Read whether a decoder hides the keys to come: the config may take its mask away."""
+    """Read whether a decoder is causal: the config may switch its mask off."""
     causal = c.flag("is_causal", True)
     if not causal:
         c.note("causal")
@@ -146,7 +146,7 @@ def _gpt2(c: Config, layer: int) -> Parts:
 def _decoder(
     c: Config, activation: str, kv_heads: int | None = None, head_dim: int | None = None
 ) -> Parts:
-    """Read what Llama and its like have in common, with the defaults that differ among them."""
+    """Read the fields common to Llama and similar families, with their different defaults."""
     heads, width = c.whole("num_attention_heads"), c.whole("hidden_size", None)
     own = width and width // heads
     c.whole("num_key_value_heads", kv_heads or heads, heads)
@@ -194,10 +194,10 @@ def _gemma(c: Config, layer: int) -> Parts:
 
 
 def _gemma_activation(c: Config) -> str:
-    """Read the activation of Gemma, whose field was renamed and later had its old name again.
+    """Read the activation of Gemma, a field that was renamed and later renamed back.
 
-    The first releases say ``gelu`` where the tanh form is meant. Versions of transformers differ in which of
-    the two fields they read.
+    The first releases have ``gelu`` although the tanh form is meant. Versions of transformers differ in which
+    of the two fields they read.
     """
     usual = "gelu_tanh"
     given = {name: c.take(name) for name in ("hidden_act", "hidden_activation")}
@@ -239,16 +239,16 @@ def _whisper(c: Config, layer: int) -> Parts:
     }
 
 
-# which tensors there are -------------------------------------------------------------------
+# expected tensors --------------------------------------------------------------------------
 
 
 def _never(**patterns: str) -> Callable[[Config], dict[str, tuple[bool, str]]]:
-    """Say which keys have no tensor in any model of a family, by the name of the reason."""
+    """Give the keys that have no tensor in any model of a family, by the name of the reason."""
     return lambda c: {own: (False, say(f"import.absent.{why}")) for why, own in patterns.items()}
 
 
 def _if(c: Config, **flags: tuple[str, bool]) -> dict[str, tuple[bool, str]]:
-    """Say which keys have a tensor if a field of the config is true; each field with what it is if left out."""
+    """Give the keys that have a tensor if a field of the config is true; fields come with their defaults."""
     found = {}
     for name, (pattern, default) in flags.items():
         value = c.flag(name, default)
@@ -288,7 +288,7 @@ _FAIRSEQ_NAMES = {
     **_linear({"attn.q": "self_attn.q_proj", "attn.k": "self_attn.k_proj", "attn.v": "self_attn.v_proj",
                "attn.o": "self_attn.out_proj", "ffn.1": "fc1", "ffn.2": "fc2"}),
 }  # fmt: skip
-_DECODER = ("is_decoder",)  # tells nothing of a model that is always one
+_DECODER = ("is_decoder",)  # has no effect in a model that is always a decoder
 _TURNING: dict[str, Values] = {"position_embedding_type": ("rope", "rotary")}
 
 
@@ -298,7 +298,7 @@ def _llama_like(
     presence: Callable[[Config], Presence],
     **neutral: Values,
 ) -> Family:
-    """Give the row of a family whose layers are named as in Llama."""
+    """Make the row of a family with the tensor names of Llama."""
     return Family(
         (kind,), "layers.{i}.", _LLAMA_NAMES, settings, _norms(final_norm="norm"),
         spare=r"rotary_emb\.inv_freq$", presence=presence, neutral={**_TURNING, **neutral}, idle=_DECODER,

@@ -1,4 +1,4 @@
-"""Write the layers of a checkpoint as a file that refers to its weights."""
+"""Write the layers of a checkpoint as an input file that refers to its weights."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _POWER = re.compile(r"(?<![0-9.\w])([0-9]+)e-(?=[0-9])")
 
 @dataclass(frozen=True)
 class Written:
-    """The content of a file, as keys and values.
+    """The content of an input file, as keys and values.
 
-    ``what`` says of which layers it is; ``comment`` what of the model is not in it.
+    ``what`` names its layers; ``comment`` lists what it leaves out of the model.
     """
 
     what: str
@@ -31,13 +31,13 @@ class Written:
 
     @property
     def notes(self) -> list[str]:
-        """Say what a reader of the numbers should know, and what is not in the file."""
+        """Give notes about the numbers, and about what is not in the file."""
         notes = str(self.data.get("notes", "")).splitlines()
         return notes + ([self.comment] if self.comment else [])
 
 
 def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: int = 4) -> Written:
-    """Write the content of a file for one layer, or a stack of all.
+    """Make the content of an input file for one layer, or for a stack of all.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: in
     layer : int or None
         Counted from 0; None is every layer and the final norm.
     target : Path
-        Where the file will stand: the weights are named from there.
+        The path of the file: paths of weights are relative to it.
     rows : int
         How many tokens the placeholder x has.
 
     Raises
     ------
     InputError
-        There is no such layer, or the model has what a file cannot say.
+        There is no such layer, or the model has settings that an input file cannot express.
     """
     name, family = checkpoint.family
     found = Tensors(checkpoint.where, family, Place(str(checkpoint.path)))
@@ -90,7 +90,7 @@ def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: in
 def _block(
     checkpoint: Checkpoint, reading: _Reading, names: Mapping[str, str], target: Path
 ) -> dict[str, Any]:
-    """Give the keys of one layer."""
+    """Make the keys of one layer."""
     refs = _refs(checkpoint, names, target)
     parts = ("attn", "ffn", "norm1", "norm2")
     return {part: {**reading.parts.get(part, {}), **refs.get(part, {})} for part in parts}
@@ -99,7 +99,7 @@ def _block(
 def _refs(
     checkpoint: Checkpoint, names: Mapping[str, str], target: Path
 ) -> dict[str, dict[str, Any]]:
-    """Refer to each tensor."""
+    """Make the reference to each tensor."""
     found: dict[str, dict[str, Any]] = {}
     for key, name in names.items():
         part, _, own = key.partition(".")
@@ -110,7 +110,7 @@ def _refs(
 
 
 def as_yaml(written: Written) -> str:
-    """Write the content as YAML: blocks by indentation, what lies within in one line.
+    """Write the content as YAML: blocks indented, their inner values on one line.
 
     Examples
     --------
@@ -135,10 +135,10 @@ def as_yaml(written: Written) -> str:
 
 
 def _written(value: Any) -> str:
-    """Write a value in one line; what cannot be seen by its number."""
+    """Write a value on one line; invisible characters as escapes."""
     text = json.dumps(value, ensure_ascii=False)
     text = text if text.isprintable() else json.dumps(value)
-    # every reader of YAML takes 1.0e-12 for a number, and not all take 1e-12
+    # every YAML reader reads 1.0e-12 as a number, but not all read 1e-12 so
     return text if '"file"' in text else _POWER.sub(r"\1.0e-", text)
 
 

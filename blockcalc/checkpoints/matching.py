@@ -1,4 +1,4 @@
-"""The tensors of a checkpoint beside what a family and its config say of them: names, shapes, what is left over."""
+"""Match the tensors of a checkpoint with a family and its config: names, shapes, unused tensors."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ MOST_UNUSED = 6
 
 
 def layer_pattern(family: Family) -> re.Pattern[str]:
-    """Give the pattern of what stands before the names of a layer: a prefix, and its number."""
+    """Give the pattern of the prefix of a layer, with the layer number."""
     return re.compile("(.*?)" + re.escape(family.layer).replace(r"\{i\}", "([0-9]{1,6})"))
 
 
 def fits(family: Family, names: Mapping[str, Any]) -> bool:
-    """Tell whether tensors are named as in a family, by the first layer that is found."""
+    """Tell whether tensors are named as in a family, by the first layer found."""
     starts = (found[0] for name in names if (found := layer_pattern(family).match(name)))
     start = next(starts, None)
     weights = [name for key, name in family.names.items() if ".w_" in key]
@@ -34,9 +34,9 @@ def fits(family: Family, names: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Tensors:
-    """The tensors of a checkpoint, as a family names them.
+    """The tensors of a checkpoint, with the names of a family.
 
-    Every method raises `InputError` where tensors are missing, are too many, or have the wrong shape.
+    Every method raises `InputError` if tensors are missing, superfluous, or have the wrong shape.
     """
 
     where: Mapping[str, tuple[Path, Tensor]]
@@ -44,7 +44,7 @@ class Tensors:
     place: Place
 
     def layers(self) -> dict[int, str]:
-        """Find the layers, each with what stands before its name; two are one too many."""
+        """Find the prefix of each layer; two prefixes for one layer are an error."""
         layers: dict[int, str] = {}
         for tensor in self.where:
             if found := layer_pattern(self.family).match(tensor):
@@ -54,7 +54,7 @@ class Tensors:
         return layers
 
     def check_depth(self, layers: Mapping[int, str], layer: int | None, said: int | None) -> None:
-        """Require as many layers as the config says, or a single one to be among them."""
+        """Require the number of layers in the config, or that the single layer is among them."""
         if said is None:
             said = len(layers) if layer is None else layer + 1
         if sorted(layers) != list(range(said)) if layer is None else layer >= said:
@@ -62,7 +62,7 @@ class Tensors:
             self._fail("depth", said=said, key=self.family.depth, there=numbers)
 
     def of_layer(self, start: str, presence: Presence, config: Config) -> dict[str, str]:
-        """Give the tensor of each key of a layer; every weight of it must have found a place."""
+        """Give the tensor of each key of a layer; every tensor of the layer must match a key."""
         names = self.of_keys(self.family.names, start, presence)
         own = {name for name in self.where if name.startswith(start)} - set(names.values())
         strange = sorted(name for name in own if not re.search(self.family.spare, name))
@@ -72,7 +72,7 @@ class Tensors:
         return names
 
     def of_keys(self, keys: Mapping[str, str], start: str, presence: Presence) -> dict[str, str]:
-        """Give the tensor of each key: all that the config asks for, and no other.
+        """Give the tensor of each key: all that the config requires, and no others.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Tensors:
             Names of tensors after ``start``, by key.
         start : str
         presence : mapping
-            What family and config say of the presence of tensors.
+            Which tensors must exist or not, from the family and the config.
         """
         found = {}
         missing: dict[str, list[str]] = {}
@@ -104,19 +104,19 @@ class Tensors:
         return found
 
     def width(self, names: Mapping[str, str]) -> int:
-        """Find d_model: what the projection to queries takes."""
+        """Find d_model: the input width of the query projection."""
         name = names.get("attn.w_q") or names["attn.w_qkv"]
         return self.where[name][1].shape[0 if self.family.in_out else 1]
 
     def unused(self, used: Iterable[str], others: Sequence[str]) -> str | None:
-        """Name the tensors that are not used, but for those that begin as other layers do."""
+        """Name the unused tensors, except those of other layers."""
         taken, starts = set(used), tuple(others)
         names = [n for n in self.where if n not in taken and not n.startswith(starts)]
         text, more = ", ".join(map(clean, names[:MOST_UNUSED])), len(names) - MOST_UNUSED
         return (say("step.more", names=text, n=more) if more > 0 else text) or None
 
     def _check_shapes(self, names: Mapping[str, str], config: Config) -> None:
-        """Require of every weight the shape that the config gives it."""
+        """Require that every weight has the shape given by the config."""
         for key, sizes in _shapes(config.facts).items():
             if key not in names:
                 continue
@@ -137,14 +137,14 @@ class Tensors:
 
 
 def _spellings(key: str, name: str) -> list[str]:
-    """Give the names that a tensor may have: norms of old checkpoints have a gamma and a beta."""
+    """Give the possible names of a tensor: norms of old checkpoints have gamma and beta."""
     if not key.endswith((".gamma", ".beta")):
         return [name]
     return [name, re.sub("weight$", "gamma", re.sub("bias$", "beta", name))]
 
 
 def _shapes(facts: Mapping[str, Any]) -> dict[str, tuple[int | None, int | None]]:
-    """Give the shapes [out, in] of weights, None where the config does not say a size."""
+    """Give the shapes [out, in] of weights, with None for sizes that the config does not give."""
 
     def times(a: int | None, b: int | None) -> int | None:
         return None if a is None or b is None else a * b

@@ -1,4 +1,4 @@
-"""What a config says of rotary positions and sliding windows, and whether that changes a number of x."""
+"""Read rotary positions and sliding windows from a config, and tell whether they affect x."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from blockcalc.reading.checker import kind_of
 Rule = Mapping[str, Any]
 
 THETA = 10000.0
-# Rules that change no angle where their factor is 1: what else they hold then has no effect.
+# Rules that change no angle if their factor is 1: their other fields then have no effect.
 _FACTORS = ("linear", "yarn", "llama3", "proportional")
 _KINDS = ("rope_type", "type")
 _READ = (*_KINDS, "rope_theta", "partial_rotary_factor")
@@ -23,8 +23,8 @@ SLIDING = "sliding_attention"
 def rope(c: Config) -> dict[str, Any]:
     """Read the rotary positions, from ``rope_parameters`` or the older ``rope_theta`` and ``rope_scaling``.
 
-    Where both are there, transformers takes ``rope_scaling`` alone. A rule that changes the angles, and
-    fields that contradict each other, are refused.
+    If both are given, transformers uses only ``rope_scaling``. A rule that changes the angles, and
+    fields that contradict each other, are rejected.
     """
     rules = {name: c.mapping(name) for name in ("rope_parameters", "rope_scaling")}
     thetas = {"rope_theta": c.take("rope_theta")}
@@ -37,7 +37,7 @@ def rope(c: Config) -> dict[str, Any]:
         if not _is_size(value):
             c.wrong(name, say("import.want.size", got=kind_of(value)))
     if rules["rope_scaling"] and list(said) == ["rope_parameters.rope_theta"]:
-        said["rope_scaling.rope_theta"] = THETA  # what stands there if nothing does
+        said["rope_scaling.rope_theta"] = THETA  # the value if the field is missing
     if len(set(said.values())) > 1:
         (name, value), *others = said.items()
         c.refuse(name, value, *others)
@@ -50,7 +50,7 @@ def _is_size(value: Any) -> bool:
 
 
 def _check_part(c: Config, name: str, part: Any) -> None:
-    """Refuse to turn a part of the columns: transformers turns all in these families, others do not."""
+    """Reject partial rotation: transformers rotates all columns in these families, other programs do not."""
     if part is None:
         return
     if not _is_size(part):
@@ -60,7 +60,7 @@ def _check_part(c: Config, name: str, part: Any) -> None:
 
 
 def _check_rule(c: Config, name: str, rule: Rule) -> None:
-    """Refuse a rule that changes the angles of x; note what stands in one that does not."""
+    """Reject a rule that changes the angles of x; note the fields of one that does not."""
     given = {key: value for key, value in rule.items() if value is not None}
     kinds = {key: given[key] for key in _KINDS if key in given}
     spare = {key: value for key, value in given.items() if key not in _READ}
@@ -76,8 +76,8 @@ def _check_rule(c: Config, name: str, rule: Rule) -> None:
 
 
 def _changes_nothing(c: Config, kind: Any, rule: Rule) -> bool:
-    """Tell whether a rule leaves the angles of x as they are."""
-    if kind == "dynamic":  # the base grows once x is longer than the positions known
+    """Tell whether a rule leaves the angles of x unchanged."""
+    if kind == "dynamic":  # the base grows only if x is longer than the maximum position
         most = c.whole("max_position_embeddings")
         if c.tokens <= most:
             c.note("dynamic", most=most, tokens=c.tokens)
@@ -87,7 +87,7 @@ def _changes_nothing(c: Config, kind: Any, rule: Rule) -> bool:
 
 
 def kind_of_layer(c: Config, layer: int) -> str | None:
-    """Read what ``layer_types`` says of a layer, None where it says nothing."""
+    """Read the kind of a layer from ``layer_types``, None if it is missing."""
     kinds = c.take("layer_types")
     if kinds is None:
         return None
@@ -101,17 +101,17 @@ def kind_of_layer(c: Config, layer: int) -> str | None:
 
 
 def window(c: Config, kind: str | None, default: int | None, used: bool) -> None:
-    """Read the sliding window, and refuse it where it hides a key from a query of x.
+    """Read the sliding window, and reject it if it masks a key for a query of x.
 
     Parameters
     ----------
     c : Config
     kind : str or None
-        What ``layer_types`` says of the layer.
+        The kind of the layer in ``layer_types``.
     default : int or None
-        The size where the config has none.
+        The size if the config has none.
     used : bool
-        Whether the layer looks through the window.
+        Whether the layer uses the window.
     """
     if not used and kind != SLIDING:
         size = c.take("sliding_window")

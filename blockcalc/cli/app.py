@@ -1,4 +1,4 @@
-"""The command line: parse, call, print, exit code. Heavy rooms are entered only when needed."""
+"""The command line: parse, call, print, exit code. Heavy modules are imported only when needed."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def _group(
         bool, typer.Option("--version", callback=_version, is_eager=True, help=say("help.version"))
     ] = False,
 ) -> None:
-    """Hold what stands before any command."""
+    """Take the options before any command."""
 
 
 def _tell(error: BlockcalcError) -> None:
-    """Write an error on standard error, for a person or a program."""
+    """Write an error to standard error, as text or as JSON."""
     from blockcalc.views.errors import as_json, report
 
     note(as_json(error) if errors_as_json(sys.argv[1:]) else report(error))
@@ -59,13 +59,13 @@ def _tell(error: BlockcalcError) -> None:
 
 def main() -> None:
     """Run the command line; the only place where an exception becomes an exit code."""
-    gc.disable()  # a short process has no garbage worth a tenth of its time
+    gc.disable()  # garbage collection would take a tenth of the time of a short process
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         app()
     except SystemExit as end:
-        # click ends with 1 and this wrapper where the reader of a help page has gone away
+        # click exits with 1 and this wrapper if the reader of a help page has closed the pipe
         gone = type(sys.stdout).__name__ == "PacifyFlushWrapper"
         sys.exit(0 if gone else end.code)
     except OSError as error:
@@ -79,7 +79,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except MemoryError:
         os.write(2, say("cli.memory").encode() + b"\n")
-        os._exit(2)  # nothing that still needs memory may run
+        os._exit(2)  # do not run anything that needs more memory
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:

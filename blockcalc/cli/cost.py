@@ -1,4 +1,4 @@
-"""The commands that count: ``shapes`` and ``cost``. Nothing is worked, so nothing is loaded but shapes."""
+"""The commands ``shapes`` and ``cost``. No values are computed, so only shapes are read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from blockcalc.explain.document import Document
 
 
-RESIZED = ("tokens", "batch", "layers")  # what a file can be given instead of its own
+RESIZED = ("tokens", "batch", "layers")  # the sizes of a file that options can override
 
 
 def register(app: typer.Typer) -> None:
@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
 
 @dataclass(frozen=True)
 class Counted:
-    """What is to be counted: a file, a published model, or a block of given sizes."""
+    """The options that say what is counted: a file, a published model, or given sizes."""
 
     file: FileArg = None
     preset: PresetOpt = None
@@ -72,7 +72,7 @@ class Counted:
     bias: BiasOpt = None
 
     def sizes(self) -> dict[str, Any]:
-        """Give the sizes that were given, and the order, under the names of ``Sizes``."""
+        """Collect the given sizes and the order as arguments of ``Sizes``."""
         others = ("file", "preset", "norm", "sets")
         names = [field.name for field in fields(self) if field.name not in others]
         found = {name: getattr(self, name) for name in names}
@@ -80,12 +80,12 @@ class Counted:
         return {key: value for key, value in found.items() if value is not None}
 
     def plan(self) -> Plan:
-        """Find it.
+        """Make the plan.
 
         Raises
         ------
         UsageError
-            Options that do not go together, or an unknown word.
+            Options exclude each other, or a word is unknown.
         """
         from blockcalc.costs.plan import Sizes, of_file, with_axes
         from blockcalc.docs import samples as embedded
@@ -139,7 +139,7 @@ def shapes(
     screen: Screen,
     errors: Errors,
 ) -> None:
-    """Walk through the shapes."""
+    """Show the shapes of every step."""
     plan = counted.plan()
     from blockcalc.costs.data import shapes_data
     from blockcalc.costs.shapes import shape_pieces

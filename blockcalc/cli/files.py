@@ -116,7 +116,7 @@ def schema(*, errors: Errors) -> None:
 
 @grouped
 def format_(*, errors: Errors) -> None:
-    """Show the page about the input file."""
+    """Show the page about the format of the input file."""
     _show("format")
 
 
@@ -142,7 +142,7 @@ _PAGES = Path(__file__).parents[1] / "docs"
 
 
 def _show(name: str) -> None:
-    """Show a page: laid out in a terminal, as it stands in a pipe."""
+    """Show a page: formatted in a terminal, as its source in a pipe."""
     text = (_PAGES / f"{name}.md").read_text(encoding="utf-8")
     if sys.stdout.isatty():
         from rich.console import Console

@@ -1,4 +1,4 @@
-"""One flag for each format that a document can be written in."""
+"""One flag for each output format."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from blockcalc.views import FORMATS
 
 
 def with_formats(parts: Sequence[str], texts: str = "help") -> Callable[..., Callable[..., None]]:
-    """Give a command a flag for each format that writes one of some parts of a document.
+    """Add to a command one flag for each format that writes one of these parts of a document.
 
-    The command takes ``asked``, from the name of a format to whether it is asked for.
+    The command receives ``asked``, a mapping from formats to whether each is requested.
 
     Parameters
     ----------
     parts : sequence of str
-        ``pieces``, ``data``, ``arrays``: what the documents of the command have.
+        ``pieces``, ``data``, ``arrays``: the parts that the documents of the command have.
     texts : str
-        Where the texts of the flags are looked for first: ``help.cost`` for ``help.cost.json``.
+        The prefix of special texts for the flags: ``help.cost`` for ``help.cost.json``.
     """
     names = [name for name, form in FORMATS.items() if form.part in parts]
 

@@ -1,4 +1,4 @@
-"""The command that goes backward."""
+"""The command ``grad``."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def grad(
 
 
 def _stacks(terminal: Terminal, spec: Spec, counts: list[int], kind: str | None) -> None:
-    """Show stacks of some depths alone."""
+    """Show only the stacks of the given depths."""
     from blockcalc.gradients.loss import choose_loss, loss_text
     from blockcalc.gradients.stacks import depths
     from blockcalc.gradients.tables import stacks
@@ -84,7 +84,7 @@ def _stacks(terminal: Terminal, spec: Spec, counts: list[int], kind: str | None)
 def _descend(
     terminal: Terminal, spec: Spec, trace: Trace, kind: str | None, rate: float, digits: int
 ) -> None:
-    """Show what one step of gradient descent does."""
+    """Show the effect of one step of gradient descent."""
     from blockcalc.gradients.loss import loss_after
     from blockcalc.gradients.tables import descent
 

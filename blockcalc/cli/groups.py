@@ -1,4 +1,4 @@
-"""Options that go together: a command names the group, and the command line has its options."""
+"""Groups of options as dataclasses: a command takes the group, the command line its options."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 def signed(
     called: Callable[..., None], parameters: Sequence[inspect.Parameter]
 ) -> Callable[..., None]:
-    """Let a function say that it has these parameters; Typer reads the signature and the annotations."""
+    """Set the signature and the annotations of a function, which Typer reads."""
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {p.name: p.annotation for p in parameters}
     return called
 
 
 def _group(annotation: Any) -> tuple[Any, tuple[str, ...]]:
-    """Give the dataclass of a parameter and the fields to leave out; None for an option."""
+    """Find the dataclass of a parameter and the fields to omit; None for a plain option."""
     without: tuple[str, ...] = ()
     if get_origin(annotation) is Annotated:
         annotation, *notes = get_args(annotation)

@@ -1,4 +1,4 @@
-"""The options that several commands share, in groups, each with what it makes: a spec, a depth, a screen."""
+"""Groups of options that commands share, and their conversion to a spec, a depth, numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the command line sets over a file."""
+    """Options that override a file."""
 
     norm: NormOpt = None
     eps: EpsOpt = None
@@ -50,7 +50,7 @@ class Reading:
     rounding: RoundOpt = None
 
     def spec(self, file: str | None, orders: Sequence[str] = ()) -> Spec:
-        """Read a file; the embedded sample without one."""
+        """Read a file, or the built-in sample, with the overrides of the command line."""
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         from blockcalc.docs import samples as embedded
         from blockcalc.reading.load import load
@@ -71,7 +71,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Showing:
-    """How much is said, and of which steps."""
+    """Options for the level of detail and the steps shown."""
 
     detail: DetailOpt = Detail.normal
     steps: StepsOpt = None
@@ -80,7 +80,7 @@ class Showing:
     no_prose: NoProseOpt = False
 
     def depth(self) -> Depth:
-        """Make the depth of what is said."""
+        """Make the Depth from options."""
         patterns = tuple(
             p.strip() for text in self.steps or [] for p in text.split(",") if p.strip()
         )
@@ -91,7 +91,7 @@ class Showing:
 
 @dataclass(frozen=True)
 class Backward:
-    """Where a backward pass starts, how it goes, and the rate of a step of descent after it."""
+    """Options of the backward pass: the loss, closed forms or not, the learning rate."""
 
     loss: LossOpt = None
     chain: ChainOpt = False
@@ -99,7 +99,7 @@ class Backward:
 
     @property
     def kind(self) -> str | None:
-        """Give the word for the loss."""
+        """The kind of the loss, if given."""
         return self.loss.value if self.loss else None
 
     def rate(self) -> float | None:
@@ -109,13 +109,13 @@ class Backward:
 
 @dataclass(frozen=True)
 class Screen:
-    """The colours of the terminal."""
+    """Options for colours in the terminal."""
 
     color: ColorOpt = Color.auto
     no_color: NoColorOpt = False
 
     def terminal(self) -> Terminal:
-        """Make what prints pieces."""
+        """Make the view that prints pieces."""
         from blockcalc.views.screen import make_console
         from blockcalc.views.terminal import Terminal
 
@@ -124,19 +124,19 @@ class Screen:
 
 @dataclass(frozen=True)
 class Writing:
-    """Where a file is written."""
+    """Options for the output file."""
 
     output: OutputOpt = None
     force: ForceOpt = False
 
     def send(self, content: bytes) -> None:
-        """Write it there, or to standard output."""
+        """Write the content to the output file, or to standard output."""
         send(content, self.output, self.force)
 
 
 @dataclass(frozen=True)
 class Errors:
-    """How faults are told; ``__main__`` reads it, for a command line may be at fault itself."""
+    """Options for the format of errors; ``__main__`` reads them, as parsing the command line may fail."""
 
     error_format: ErrorOpt = ErrorFormat.text
     debug: DebugOpt = False

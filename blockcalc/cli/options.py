@@ -1,4 +1,4 @@
-"""The options that several commands share, each said once."""
+"""The options shared by several commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from blockcalc.program.loss import LOSSES
 
 
 class Order(StrEnum):
-    """The words of ``--norm``: the orders that there are."""
+    """The words of ``--norm``: the orders."""
 
     _ignore_ = "members key"
     members = vars()
@@ -24,7 +24,7 @@ class Order(StrEnum):
 
 
 class LossKind(StrEnum):
-    """The words of ``--loss``: the losses that there are."""
+    """Values of ``--loss``."""
 
     _ignore_ = "members key"
     members = vars()
@@ -48,7 +48,7 @@ class ErrorFormat(StrEnum):
 
 
 def words(kind: type[StrEnum]) -> str:
-    """Write the words of an option as its help shows them.
+    """Write the words of an option for its help.
 
     Examples
     --------
@@ -96,7 +96,7 @@ DebugOpt = Annotated[bool, typer.Option("--debug", help=say("help.debug"))]
 
 
 def _size(key: str) -> Any:
-    """Make the option of one size: a whole number from 1."""
+    """Make an option for a size, a whole number from 1."""
     return typer.Option(f"--{key.replace('_', '-')}", metavar="N", min=1, help=say(f"help.{key}"))
 
 

@@ -18,7 +18,7 @@ from blockcalc.messages import say
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Let Ctrl-C raise, so that what was begun is taken back before the process ends."""
+    """Make Ctrl-C raise an exception, so that partial files are removed before the process ends."""
     before = signal.getsignal(signal.SIGINT)
     ours = callable(before) and threading.current_thread() is threading.main_thread()
     if ours:
@@ -31,7 +31,7 @@ def _undisturbed() -> Iterator[None]:
 
 
 def write_file(target: str, content: bytes, force: bool = False) -> None:
-    """Write a file whole or not at all.
+    """Write a file completely or not at all.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _write_whole(target: str, content: bytes, force: bool) -> None:
 
 
 def _link(temporary: str, path: Path) -> None:
-    """Put the file in place unless the name is taken, also where links are missing."""
+    """Move the file into place unless the name exists, even without support for hard links."""
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -95,7 +95,7 @@ def _umask() -> int:
 
 
 def write_folder(target: str, contents: dict[str, bytes], force: bool = False) -> list[str]:
-    """Write several files into a folder, making it where it is missing.
+    """Write several files into a folder, which is created if it is missing.
 
     Nothing is written if one of them exists and ``force`` is not given.
     """
@@ -117,7 +117,7 @@ def write_folder(target: str, contents: dict[str, bytes], force: bool = False) -
 
 
 def send(content: bytes, output: str | None, force: bool) -> None:
-    """Give what was asked for to standard output, or to a file, and say so."""
+    """Write output to standard output, or to a file with a note."""
     if output in (None, "-"):
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
@@ -127,7 +127,7 @@ def send(content: bytes, output: str | None, force: bool) -> None:
 
 
 def wrote(path: str | None) -> None:
-    """Say what has been written; a name does not steer the terminal."""
+    """Note which file was written, with control characters in its name escaped."""
     from blockcalc.notation.signs import clean
 
     note(say("cli.wrote", path=clean(str(path))))
@@ -140,7 +140,7 @@ def note(text: str) -> None:
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    """Keep to the signs that an encoding has."""
+    """Replace characters that an encoding lacks."""
     from blockcalc.notation.signs import plain_signs
 
     return plain_signs(text, encoding or "utf-8")

@@ -1,4 +1,4 @@
-"""The commands that work a file: ``run``, ``compare`` and ``export``."""
+"""The commands ``run``, ``compare`` and ``export``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _load(file: str | None, reading: Reading, orders: Sequence[str] = ()) -> tuple[Spec, Trace]:
-    """Read a file, and work it in the first of the orders."""
+    """Read a file, and compute it in the first of the orders."""
     spec = reading.spec(file, orders)
     from blockcalc.nn.run import run as work
 
@@ -103,7 +103,7 @@ def export(
     showing: Showing,
     errors: Errors,
 ) -> None:
-    """Write every step in another format."""
+    """Write every step in an export format."""
     from blockcalc.views import choose_format
 
     output = writing.output

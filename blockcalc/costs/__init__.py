@@ -1,1 +1,1 @@
-"""What a block costs, from shapes alone: parameters, operations, bytes."""
+"""The cost of a block, from shapes alone: parameters, operations, bytes."""

@@ -14,8 +14,8 @@ from blockcalc.ops.expr import Binary, Expr, Name, Num
 from blockcalc.program.program import Program
 
 Letters = tuple[str, ...]
-Form = dict[Letters, int]  # the products, each with how often it stands in the sum
-MOST_TIMES = 8  # d_ff is written as 4 C, and not as 100 C
+Form = dict[Letters, int]  # products of letters with their coefficients
+MOST_TIMES = 8  # d_ff is written as 4 C, but not as 100 C
 ORDER = "BTCHGKDVF"
 ONE: Form = {(): 1}
 
@@ -55,7 +55,7 @@ def _sorted(letters: Letters) -> Letters:
 
 
 class Forms:
-    """Turns axes into letters, by the sizes that a program has."""
+    """Converts axes to letters, by the sizes of a program."""
 
     def __init__(self, program: Program) -> None:
         x = program.inputs[0]
@@ -86,7 +86,7 @@ class Forms:
         return self.reduced(times(*self._axes(axes, shape)))
 
     def each(self, axes: Sequence[str], shape: Sequence[int]) -> list[Form]:
-        """Give the form of each axis of a shape, as short as it can be written."""
+        """Give the form of each axis of a shape, in its shortest notation."""
         found = self._axes(axes, shape)
         return [
             self.reduced(f) if all(len(letters) != 1 or letters == ("F",) for letters in f) else f
@@ -94,7 +94,7 @@ class Forms:
         ]
 
     def _axes(self, axes: Sequence[str], shape: Sequence[int]) -> list[Form]:
-        """Give the form of each axis of a shape; beside heads ``d_v`` is the width of one."""
+        """Give the form of each axis of a shape; with a head axis, ``d_v`` is the width of one head."""
         parted = {"head", "kv_head"} & set(axes)
         own = ("d_v_head" if axis == "d_v" and parted else axis for axis in axes)
         return [self.axis(axis, n) for axis, n in zip(own, shape, strict=True)]
@@ -122,11 +122,11 @@ class Forms:
         return {(): n}
 
     def value(self, form: Form) -> int:
-        """Work a form."""
+        """Evaluate a form."""
         return sum(n * prod(self.sizes[x] for x in letters) for letters, n in form.items())
 
     def reduced(self, form: Form) -> Form:
-        """Write H D as C where it is C, and F as a multiple of C where it is one."""
+        """Replace H D by C if they are equal, and F by a multiple of C if it is one."""
         sizes = self.sizes
         found = []
         for product, n in form.items():
@@ -145,7 +145,7 @@ class Forms:
 
 
 def _without(letters: Letters, group: Letters) -> Letters:
-    """Take each letter of a group away once."""
+    """Remove each letter of a group once."""
     left = list(letters)
     for letter in group:
         left.remove(letter)

@@ -1,7 +1,7 @@
-"""What a block costs, from its program alone: parameters, operations, bytes. No number is worked.
+"""Count the cost of a block from its program: parameters, operations, bytes. No values are computed.
 
-An operation is a sign or a function of the arithmetic as it is written: one multiply-add is two. Bytes
-follow from shapes and the types that numbers are kept in.
+An operation is an operator or a function in the arithmetic: one multiply-add is two. Bytes
+follow from shapes and dtypes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GROUPS = ("projections", "scores", "softmax", "ffn", "norms", "residuals", "othe
 
 @dataclass(frozen=True)
 class Parameter:
-    """A matrix or vector that is learned; ``kind`` is matrix, bias or norm."""
+    """A learned matrix or vector; ``kind`` is matrix, bias or norm."""
 
     ref: Ref
     part: str
@@ -52,18 +52,18 @@ class StepCost:
 
     @property
     def product(self) -> int:
-        """Give the operations if it is a product of matrices, its bias aside."""
+        """Give the operations of a matrix product, without its bias; 0 for other steps."""
         return prod(self.eq.out.shape) * 2 * self.eq.inputs[0].shape[-1] if self.form else 0
 
     @property
     def intensity(self) -> float:
-        """Give the operations for each byte that is moved."""
+        """Give the operations per byte read and written."""
         return self.flops / self.moved
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A result that the backward pass needs again."""
+    """A result that the backward pass needs."""
 
     ref: Ref
     bytes: int
@@ -71,7 +71,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Adapter:
-    """The pair of thin matrices that LoRA trains beside a matrix: ``[in, rank]`` and ``[rank, out]``."""
+    """The low-rank pair of matrices that LoRA trains for a matrix: ``[in, rank]`` and ``[rank, out]``."""
 
     name: str
     shape: Shape
@@ -84,7 +84,7 @@ class Adapter:
 
 @dataclass
 class Cost:
-    """Counts a plan.
+    """The counts of a plan.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Cost:
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """List what is learned, in the order of use."""
+        """List the parameters, in the order of use."""
         return tuple(
             Parameter(ref, *_part(ref.name), self.forms.of(ref.axes, ref.shape))
             for ref in self.program.inputs
@@ -120,20 +120,20 @@ class Cost:
         )
 
     def parameters_of(self, part: str = "", kind: str = "") -> int:
-        """Count the parameters of the blocks that are written, or those of a part or kind."""
+        """Count the parameters of the blocks in the program, or those of a part or kind."""
         return sum(
             p.count for p in self.parameters if part in ("", p.part) and kind in ("", p.kind)
         )
 
     @property
     def parameters_of_all(self) -> int:
-        """Count the parameters of the model: its layers, and what it has beside them."""
+        """Count the parameters of the model: all layers, and the matrices outside them."""
         beside = sum(prod(o.shape) for o in self.plan.outside if not o.tied)
         return self.parameters_of() * self.plan.layers + beside
 
     @property
     def adapters(self) -> tuple[Adapter, ...]:
-        """List what LoRA adds to the blocks that are written."""
+        """List the LoRA matrices of the blocks in the program."""
         if not self.plan.lora:
             return ()
         chosen = set(self.plan.lora_on)
@@ -166,7 +166,7 @@ class Cost:
             yield StepCost(eq, group, flops, form, bias, written, moved)
 
     def flops_of(self, *groups: str, products: bool = False) -> int:
-        """Count the operations of the blocks that are written; of products of matrices alone if asked."""
+        """Count the operations of the blocks in the program; with ``products`` only of matrix products."""
         return sum(
             s.product if products else s.flops
             for s in self.steps
@@ -177,7 +177,7 @@ class Cost:
 
     @property
     def other_bits(self) -> int:
-        """Give the bits of all that is no matrix of weights."""
+        """Give the bits of all numbers that are not in weight matrices."""
         return 16 if self.plan.dtype in WEIGHTS_ONLY else BITS[self.plan.dtype]
 
     def bytes_of(self, ref: Ref) -> int:
@@ -196,21 +196,21 @@ class Cost:
 
     @property
     def intermediate_bytes(self) -> int:
-        """Count the bytes of every result of the blocks that are written."""
+        """Count the bytes of all results of the blocks in the program."""
         return sum(step.written for step in self.steps)
 
     @property
     def score_bytes(self) -> int:
-        """Count the bytes of the scores of the blocks that are written, ``[B, H, T, T]`` each."""
+        """Count the bytes of the scores of the blocks in the program, ``[B, H, T, T]`` each."""
         return sum(s.written for s in self.steps if s.eq.out.part == "scores")
 
     @property
     def cache_bytes(self) -> int:
-        """Count the bytes of the keys and values that a model keeps while it writes, all layers."""
+        """Count the bytes of the KV cache of all layers."""
         return self.plan.layers * sum(self.bytes_of(ref) for ref in self._cached())
 
     def _cached(self) -> Iterator[Ref]:
-        """Find the keys as they meet queries and the values, before they are shared out to groups."""
+        """Find the keys and values that are cached: after RoPE, before they are repeated for query heads."""
         for section in self.program.top_sections():
             own = self.program.equations[section.first : section.last]
             if any(eq.out.part == "scores" for eq in own):
@@ -220,7 +220,7 @@ class Cost:
 
     @cached_property
     def kept(self) -> tuple[Kept, ...]:
-        """List the results that the backward pass of the blocks needs again, each once."""
+        """List the results that the backward pass of the blocks needs, each once."""
         found: dict[str, Ref] = {}
         trained = {a.name for a in self.adapters} if self.plan.lora else None
         for ref in _needed(self.program, trained):
@@ -229,15 +229,15 @@ class Cost:
 
     @property
     def kept_bytes(self) -> int:
-        """Count the bytes of what is kept for the backward pass, all layers."""
+        """Count the bytes kept for the backward pass, for all layers."""
         return sum(k.bytes for k in self.kept) * self.plan.layers
 
     @property
     def training(self) -> dict[str, int]:
         """Count the bytes of training with AdamW.
 
-        Gradients have the type of the weights; the two moments are fp32, and beside weights of 16
-        bits stands a copy in fp32. With LoRA only the thin matrices have gradients and moments.
+        Gradients have the type of the weights; the two moments are fp32, and weights of 16 bits
+        have a copy in fp32. With LoRA only the low-rank matrices have gradients and moments.
         """
         adapters = sum(a.count for a in self.adapters) * self.plan.layers
         trained = adapters if self.plan.lora else self.parameters_of_all
@@ -252,14 +252,14 @@ class Cost:
 
 
 def _part(name: str) -> tuple[str, str]:
-    """Name the part of a block and the kind of a parameter."""
+    """Give the part of a block and the kind of a parameter."""
     *_, part, own = name.split(".")
     kind = {"w": "matrix", "b": "bias"}.get(own.partition("_")[0], "norm")
     return part, kind
 
 
 def _group(eq: Equation, settings: object) -> str:
-    """Tell what a step counts as, by the settings of the section that it stands in."""
+    """Give the group of a step, by the settings of its section."""
     weights = any(ref.role == "weight" for ref in eq.inputs)
     if isinstance(settings, AttentionSettings):
         if isinstance(eq.op, MatMul):
@@ -274,10 +274,10 @@ def _group(eq: Equation, settings: object) -> str:
 
 
 def _needed(program: Program, trained: Set[str] | None) -> Iterator[Ref]:
-    """Find what a backward pass needs again, where some matrices are trained or, for None, all.
+    """Find the results that a backward pass needs if some matrices are trained, or all for None.
 
-    A section with a closed gradient, a softmax or a norm, needs what that names. Any other step needs the
-    operands that its derivatives name.
+    A section with a closed gradient, a softmax or a norm, needs the names in that gradient. Any other step
+    needs the operands in its derivatives.
     """
     moving = {
         ref.name for ref in program.inputs
@@ -301,7 +301,7 @@ def _needed(program: Program, trained: Set[str] | None) -> Iterator[Ref]:
 
 
 def _named(gradient: ClosedForm, quotient: Equation) -> list[Ref]:
-    """List what a closed gradient names of the forward pass: the result, and operands of the quotient."""
+    """List the forward results in a closed gradient: the result, and operands of the quotient."""
     named: list[Ref] = []
 
     def write(part: str, op: Op, *refs: Ref) -> Ref:

@@ -20,7 +20,7 @@ def _form(form: Form | None) -> str | None:
 
 
 def shapes_data(plan: Plan) -> dict[str, Any]:
-    """Give the walk through the shapes: ``matrices``, each with axes, letters, shape and rule."""
+    """Give the shapes as plain data: ``matrices``, each with axes, letters, shape and rule."""
     cost = Cost(plan, fitting(plan))
     program = cost.program
     given = {ref.name: (ref, "given") for ref in program.inputs}
@@ -50,12 +50,12 @@ def _head(cost: Cost) -> dict[str, Any]:
 
 
 def cost_data(plan: Plan, double: str | None = None) -> dict[str, Any]:
-    """Give what a plan costs.
+    """Give the costs of a plan as plain data.
 
     Keys: ``format``, ``version``, ``title``, ``source``, ``order``, ``layers``, ``letters``, ``dtype``, ``parameters``
-    (``by_name``, ``outside``, ``block``, ``model``), ``operations`` (``steps``, ``groups``, ``products``, ``attention_overtakes_ffn`` at so many tokens, ``block``), ``bytes``
-    (``steps`` written, ``kept`` for the backward pass by name, ``scores``, ``cache``, ``training``) and ``lora``. Counts of a block are
-    of all blocks that are written; ``cache`` and ``training`` are of all layers. With an axis that is doubled, ``growth`` has the counts at 1, 2 and 4 times.
+    (``by_name``, ``outside``, ``block``, ``model``), ``operations`` (``steps``, ``groups``, ``products``, ``attention_overtakes_ffn`` as a number of tokens, ``block``), ``bytes``
+    (``steps`` written, ``kept`` for the backward pass by name, ``scores``, ``cache``, ``training``) and ``lora``. Counts of a block cover
+    all blocks in the program; ``cache`` and ``training`` cover all layers. With ``double``, ``growth`` has the counts at 1, 2 and 4 times.
     """
     cost = Cost(plan, fitting(plan))
     by_name = {

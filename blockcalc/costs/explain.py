@@ -1,4 +1,4 @@
-"""What is said of costs: plans to documents."""
+"""Explain costs: make documents from plans."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXT = Text()
 
 
 def cost_pieces(plan: Plan, double: str | None = None) -> Iterator[Piece]:
-    """Say what a plan costs; with ``double``, how that grows along an axis as well."""
+    """Explain the costs of a plan; with ``double``, also their growth along an axis."""
     cost = Cost(plan, fitting(plan))
     larger = doubled(cost, double) if double else []
     yield cost_head(cost)
@@ -52,7 +52,7 @@ def cost_pieces(plan: Plan, double: str | None = None) -> Iterator[Piece]:
 
 
 def cost_head(cost: Cost) -> Head:
-    """Say what is counted, and how."""
+    """Describe what is counted, and how."""
     plan = cost.plan
     facts: list[tuple[str, tuple[str, ...]]] = []
     facts += [(say("fact.source"), (plan.source,))] if plan.source else []
@@ -79,7 +79,7 @@ def cost_head(cost: Cost) -> Head:
 
 
 def _hints(cost: Cost) -> Iterator[str]:
-    """Remark on what a model was not made for, and on adapters that save nothing."""
+    """Note more tokens than the model supports, and adapters that save nothing."""
     plan, tokens = cost.plan, cost.forms.sizes["T"]
     if 0 < plan.positions < tokens:
         text = {"tokens": grouped(tokens), "positions": grouped(plan.positions)}
@@ -97,7 +97,7 @@ def _letters(cost: Cost) -> str:
 
 
 def parameters(cost: Cost) -> Listing:
-    """List what is learned: each matrix, the parts, the block, the model."""
+    """List the parameters: each matrix, the parts, the block, the model."""
     every = cost.parameters
     rows = _Rows(cost.parameters_of() or 1)
     for p in _once(cost):
@@ -125,7 +125,7 @@ def _whole(cost: Cost) -> str:
 
 @dataclass
 class _Rows:
-    """The rows of the list of parameters; ``most`` is how many the whole block has."""
+    """Rows of the list of parameters; ``most`` is the number in the whole block."""
 
     most: int
     rows: list[tuple[Entry, ...]] = field(default_factory=list)
@@ -141,7 +141,7 @@ class _Rows:
         total: bool = False,
         own: bool = True,
     ) -> None:
-        """Add a row: a total or not, and with its share of the block if it is its own."""
+        """Add a row, a total or not, with its share of the block if the block has it."""
         share: Entry = Bar(count / self.most) if own else ""
         self.rows.append((name, shape, written(form) if form else "", grouped(count), share))
         if total:
@@ -149,7 +149,7 @@ class _Rows:
 
 
 def _beside(cost: Cost, rows: _Rows) -> None:
-    """Add the layers, and what a model has beside them."""
+    """Add the layers, and the matrices outside them."""
     plan = cost.plan
     if plan.layers > 1:
         every = cost.parameters_of() * plan.layers
@@ -162,7 +162,7 @@ def _beside(cost: Cost, rows: _Rows) -> None:
 
 
 def _once(cost: Cost) -> list[Parameter]:
-    """Give the parameters of every block, or of the first where all blocks are alike."""
+    """Give the parameters of all blocks, or of the first if all have the same shapes."""
     blocks: dict[str, list[Parameter]] = {}
     for p in cost.parameters:
         start = p.ref.name.rpartition(f"{p.part}.")[0]
@@ -173,7 +173,7 @@ def _once(cost: Cost) -> list[Parameter]:
 
 
 def _alike(cost: Cost) -> Iterator[Piece]:
-    """Say that the parameters of the first block alone are listed, where it is so."""
+    """Note that only the parameters of the first block are listed, if so."""
     if listed_once := len(_once(cost)):
         sets = len(cost.parameters) // listed_once
         if sets > 1:
@@ -231,7 +231,7 @@ def _model_flops(cost: Cost) -> Iterator[tuple[str, str]]:
 
 
 def memory(cost: Cost) -> Listing:
-    """List what every step writes, and what is kept."""
+    """List the bytes that every step writes, and those kept."""
     kept = {k.ref.name for k in cost.kept}
     total = cost.intermediate_bytes or 1
     rows: list[tuple[Entry, ...]] = []
@@ -269,7 +269,7 @@ def memory(cost: Cost) -> Listing:
 
 
 def training(cost: Cost) -> Listing:
-    """List the memory of training, and of the cache while a model writes."""
+    """List the memory of training, and of the KV cache."""
     own = cost.training
     total = sum(own.values()) or 1
     several = cost.plan.layers > 1
@@ -294,7 +294,7 @@ def _types(cost: Cost) -> dict[str, str]:
 
 
 def lora(cost: Cost) -> Iterator[Piece]:
-    """Say what LoRA adds, and which matrices it leaves alone."""
+    """Describe what LoRA adds, and which matrices are frozen."""
     rank = cost.plan.lora
     yield Heading(say("heading.lora"), prose=say("prose.lora", rank=rank))
     once = [p.ref.name for p in _once(cost) if p.kind == "matrix"]

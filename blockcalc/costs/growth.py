@@ -1,4 +1,4 @@
-"""How costs grow along an axis, and where attention overtakes the FFN."""
+"""Growth of costs along an axis, and the number of tokens where attention overtakes the FFN."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LETTERS = {"tokens": "T", "batch": "B", "d_model": "C", "d_ff": "F", "heads": "H
 
 
 def overtaking(cost: Cost) -> Iterator[Piece]:
-    """Say where attention overtakes the FFN, if there are both."""
+    """Describe where attention overtakes the FFN, if there are both."""
     if cost.flops_of("scores") and cost.flops_of("ffn"):
         yield Remark(overtakes(cost))
 
 
 def overtakes(cost: Cost) -> str:
-    """Say from how many tokens on attention takes more operations than the FFN."""
+    """Describe from how many tokens on attention takes more operations than the FFN."""
     tokens = overtaken(cost)
     if tokens is None:
         return say("cost.overtakes.never")
@@ -32,9 +32,9 @@ def overtakes(cost: Cost) -> str:
 
 
 def overtaken(cost: Cost) -> int | None:
-    """Give the least number of tokens at which attention takes more operations than the FFN.
+    """Give the smallest number of tokens at which attention takes more operations than the FFN.
 
-    Products of matrices are counted; None where there is no such number up to 2^40, or only one of the two.
+    Only matrix products count; None if there is no such number up to 2^40, or only one of the two parts.
     """
     if not (cost.flops_of("scores") and cost.flops_of("ffn")):
         return None
@@ -61,13 +61,13 @@ def overtaken(cost: Cost) -> int | None:
 
 
 def doubled(cost: Cost, axis: str) -> list[Cost]:
-    """Count a block with an axis doubled, and doubled again."""
+    """Count a block with an axis of 1, 2 and 4 times its length."""
     plans = (resized(cost.plan, cost.program, axis, n) for n in (2, 4))
     return [Cost(plan, fitting(plan)) for plan in plans]
 
 
 def growth(cost: Cost, larger: Sequence[Cost], axis: str) -> Iterator[Piece]:
-    """Set a block beside those that are larger along an axis."""
+    """Make the table of a block and those that are larger along an axis."""
     costs = [cost, *larger]
     prose = say("prose.growth", axis=axis)
     if axis in ("d_model", "heads"):
@@ -87,7 +87,7 @@ def growth(cost: Cost, larger: Sequence[Cost], axis: str) -> Iterator[Piece]:
 
 
 def grown(costs: Sequence[Cost]) -> Iterator[tuple[str, list[int]]]:
-    """Give the counts that are set side by side, of all layers."""
+    """Give the rows of counts, for all layers."""
     yield "parameters", [c.parameters_of() * c.plan.layers for c in costs]
     for group in GROUPS:
         yield group, [c.flops_of(group) * c.plan.layers for c in costs]
@@ -98,7 +98,7 @@ def grown(costs: Sequence[Cost]) -> Iterator[tuple[str, list[int]]]:
 
 
 def exponent(counts: Sequence[int]) -> str:
-    """Say by which power counts grow that belong to 1, 2 and 4.
+    """Give the exponent with which counts at 1, 2 and 4 times a size grow.
 
     Examples
     --------

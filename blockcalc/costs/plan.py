@@ -1,4 +1,4 @@
-"""What is to be counted: a file, a preset or sizes."""
+"""Plans to count: from a file, a preset or sizes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from blockcalc.program.program import Program
 class Sizes:
     """The sizes of a block, and its kind.
 
-    ``bias`` says whether projections and the FFN have biases and norms shift, ``qkv_bias`` whether queries,
-    keys and values have biases (None: as the others).
+    ``bias`` tells whether projections and the FFN have biases and norms a beta, ``qkv_bias`` whether queries,
+    keys and values have biases (None: the same as ``bias``).
     """
 
     d_model: int = 512
@@ -56,7 +56,7 @@ class Sizes:
         return NORM_KEYS[: len(SUBLAYERS) * ORDERS[self.order].norms]
 
     def check(self) -> None:
-        """Refuse heads that do not share out evenly."""
+        """Raise an error if d_model is not divisible by the heads."""
         if not self.d_head and self.d_model % self.heads:
             text = say("plan.heads", d_model=self.d_model, heads=self.heads)
             raise UsageError(Fault(text, hint=say("plan.heads.hint")))
@@ -101,7 +101,7 @@ class Sizes:
 
 
 def of_file(spec: Spec) -> Plan:
-    """Make the plan of what a file says."""
+    """Make the plan of a file."""
     return Plan(spec, spec.shapes, title=spec.title or "")
 
 
@@ -116,15 +116,15 @@ AXES: dict[str, tuple[str, ...]] = {
 
 
 def resized(plan: Plan, program: Program, axis: str, to: int, of: int = 1) -> Plan:
-    """Give a plan in which an axis is ``to / of`` as long.
+    """Give a plan in which the length of an axis is multiplied by ``to / of``.
 
-    ``d_model`` takes the width of a head with it, so that the number of heads stays; ``heads`` are of the
-    width that they have.
+    With ``d_model`` the width of a head changes and the number of heads is kept; with ``heads`` the width
+    of a head is kept.
 
     Raises
     ------
     UsageError
-        The block does not fit together at that size.
+        The shapes do not fit at that size.
     """
     if axis == "layers":
         return replace(plan, layers=plan.layers * to // of)
@@ -153,7 +153,7 @@ def _resized(block: BlockSpec, axis: str, to: int, of: int) -> BlockSpec:
 
 
 def fitting(plan: Plan) -> Program:
-    """Write the program of a plan, or say that its sizes do not fit together."""
+    """Build the program of a plan; raise an error if its sizes do not fit."""
     try:
         return program_of(plan.spec, plan.shapes)
     except (Missing, Misfit) as error:
@@ -164,7 +164,7 @@ def fitting(plan: Plan) -> Program:
 
 @dataclass(frozen=True)
 class Model:
-    """A published model: its sizes, what it has beside its blocks at a d_model, and where that is published."""
+    """A published model: its sizes, the matrices outside its blocks, and the source."""
 
     title: str
     source: str
@@ -173,7 +173,7 @@ class Model:
     positions: int = 0
 
     def _outside(self, sizes: Sizes, changed: bool) -> Iterator[Outside]:
-        """Give what stands outside; the final norm shifts as the others do, where that was changed."""
+        """Give the matrices outside; a changed ``bias`` also sets whether the final norm has a beta."""
         for own in self.outside(sizes.d_model):
             norm, _, part = own.name.rpartition(".")
             if norm != "final norm" or not changed:
@@ -184,7 +184,7 @@ class Model:
                     yield replace(own, name=f"{norm}.beta")
 
     def plan(self, **changes: object) -> Plan:
-        """Make its plan; sizes may be changed. Without biases its norms do not shift either."""
+        """Make its plan, with changed sizes. Without biases its norms have no beta either."""
         sizes = Sizes(**{**self.sizes, **changes})  # type: ignore[arg-type]
         outside = tuple(self._outside(sizes, "bias" in changes or "norm_kind" in changes))
         own = {"title": self.title, "source": self.source, "positions": self.positions}
@@ -192,7 +192,7 @@ class Model:
 
 
 def with_axes(plan: Plan, sizes: Mapping[str, int]) -> Plan:
-    """Give a file's plan other tokens, rows of a batch or layers."""
+    """Give a plan of a file with other numbers of tokens, batch entries or layers."""
     if "layers" in sizes and len(plan.spec.blocks) > 1:
         raise UsageError(Fault(say("plan.stack_layers")))
     for axis, n in sizes.items():
@@ -204,9 +204,9 @@ def with_axes(plan: Plan, sizes: Mapping[str, int]) -> Plan:
 
 
 def with_lora(plan: Plan, dtype: str, rank: int = 0, names: str | None = None) -> Plan:
-    """Give a plan a type for its weights, and LoRA on the matrices of some keys.
+    """Give a plan with a dtype of weights, and LoRA on the matrices of some keys.
 
-    Without names it goes with w_q and w_v, as in the paper, or with the one matrix that holds both.
+    By default LoRA adapts w_q and w_v, as in the paper, or the fused matrix that contains both.
     """
     if names is not None and not rank:
         raise UsageError(Fault(say("plan.lora_rank")))
@@ -228,14 +228,14 @@ def with_lora(plan: Plan, dtype: str, rank: int = 0, names: str | None = None) -
 
 
 BITS = {"fp64": 64, "fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "int4": 4}
-WEIGHTS_ONLY = ("fp8", "int8", "int4")  # beside such matrices all other numbers have 16 bits
+WEIGHTS_ONLY = ("fp8", "int8", "int4")  # only for weight matrices; all else has 16 bits
 
 
 @dataclass(frozen=True)
 class Outside:
     """A matrix of a model outside its blocks, such as its embedding.
 
-    One that is ``tied`` is there already under another name; a ``product`` multiplies every token.
+    A ``tied`` one is shared with another matrix; a ``product`` multiplies every token.
     """
 
     name: str
@@ -246,26 +246,26 @@ class Outside:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be counted.
+    """What to count.
 
     Attributes
     ----------
     spec : Spec
-        Its matrices need not be there.
+        Its matrices need not exist.
     shapes : mapping
         The shape of every given matrix.
     layers : int
-        How often a model has these blocks.
+        How many times the model has these blocks.
     outside : tuple of Outside
-        What it has beside them.
+        Its matrices outside the blocks.
     dtype : str
-        A word of ``BITS``: what matrices are kept in.
+        The dtype of weight matrices, a key of ``BITS``.
     lora : int
-        The rank of the matrices that are trained in their stead; 0 is none.
+        The rank of LoRA; 0 is none.
     lora_on : tuple of str
-        Their keys, such as ``w_q``, or their whole names.
+        The keys of the adapted matrices, such as ``w_q``, or their full names.
     positions : int
-        How many tokens a published model was made for; 0 where there is no bound.
+        The number of tokens that a published model supports; 0 if there is no limit.
     """
 
     spec: Spec

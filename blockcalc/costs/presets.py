@@ -1,4 +1,4 @@
-"""Published models by name: shapes as their papers and configs give them."""
+"""Published models by name, with shapes from their papers and configs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _bert(title: str, source: str, c: int, layers: int, heads: int) -> Model:
 
 
 def _tied(vocabulary: int, positions: int) -> Callable[[int], tuple[Outside, ...]]:
-    """Learned positions, a final norm, and a head that is the token embedding."""
+    """Learned positions, a final norm, and a head tied to the token embedding."""
 
     def outside(c: int) -> tuple[Outside, ...]:
         return (

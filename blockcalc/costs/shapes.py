@@ -1,4 +1,4 @@
-"""What is said of shapes: the walk through a block."""
+"""Explain the shapes of a block."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXT = Text()
 
 
 def shape_pieces(plan: Plan) -> Iterator[Piece]:
-    """Walk through the shapes, with the rule that makes each."""
+    """List the shapes, with the rule that gives each."""
     cost = Cost(plan, fitting(plan))
     head = cost_head(cost)
     kept = tuple(f for f in head.facts if f[0] != say("fact.counting"))
@@ -56,7 +56,7 @@ STATIONS = ("query", "scores", "weighted", "hidden", "out")
 
 
 def in_short(cost: Cost) -> str:
-    """Draw the walk of the first block in a line: [T, C] → [H, T, D] → [H, T, T] → …."""
+    """Write the shapes of the first block on one line: [T, C] → [H, T, D] → [H, T, T] → …."""
     program = cost.program
     last = program.blocks[0].last if program.blocks else len(program.equations)
     found = [_bracketed(cost, program.inputs[0].axes, program.inputs[0].shape)]

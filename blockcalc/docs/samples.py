@@ -8,7 +8,7 @@ DEFAULT = "tiny.yaml"
 
 
 def folder() -> Path:
-    """Find the samples: inside an installed package, or beside it in a checkout."""
+    """Find the samples: inside an installed package, or next to it in a checkout."""
     here = Path(__file__).resolve().parents[1]
     inside = here / "samples"
     return inside if inside.is_dir() else here.parent / "samples"
@@ -21,5 +21,5 @@ def files() -> list[Path]:
 
 
 def default() -> Path:
-    """Give the sample that is shown when no file is named."""
+    """Give the sample that is shown without a file."""
     return folder() / DEFAULT

@@ -1,1 +1,1 @@
-"""A trace turned into a document: headings, formulas, arithmetic, matrices, tables."""
+"""Turn a trace into a document: headings, formulas, arithmetic, matrices, tables."""

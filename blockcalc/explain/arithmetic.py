@@ -1,8 +1,8 @@
-"""Worked lines: a cell's tree with the digits that make the line true as printed.
+"""Lines of arithmetic: the tree of a cell with digits that make the line correct as printed.
 
-A line gets ``=`` only where it is exact in the digits that it shows, else ``≈``; and then the
-digits of its operands are widened until working the line as printed gives the result to
-half a unit of its last digit.
+A line gets ``=`` only if it is exact in the digits shown, otherwise ``≈``; then the operands
+get more digits until evaluating the printed line gives the result to half a unit of its last
+digit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from blockcalc.ops.expr import Binary, Call, Cell, Dots, Expr, Figure, Fold, Num
 
 MOST_EXTRA = 17
 MOST_TERMS = 12
-_KEPT_TERMS = (6, 2)  # how many of a long sum's first and last terms are shown
+_KEPT_TERMS = (6, 2)  # how many first and last terms of a long sum are shown
 
 Show = Callable[[Cell, int], Figure]
 Number = Callable[[Cell], float]
@@ -31,13 +31,13 @@ def work(left: Expr, cell: Expr, number: Number, show: Show, result: Figure, who
     Parameters
     ----------
     left : Expr
-        What is worked, such as ``S[1,2]``.
+        The cell to compute, such as ``S[1,2]``.
     cell : Expr
         Its tree, with cells and constants at the leaves.
     number : callable
         The value of a cell.
     show : callable
-        The figure of a cell, with so many extra digits.
+        The figure of a cell with a number of extra digits.
     result : Figure
         The value as its table shows it.
     whole : bool
@@ -78,12 +78,12 @@ def _figures(cell: Expr, show: Show, extra: int) -> Expr:
 
 
 def _kept(e: Num) -> bool:
-    """Tell what keeps its sign or letter: a bare minus, and π."""
+    """Tell whether a constant is printed as a symbol: a bare minus, and π."""
     return e.value == -1 or e.symbol == "pi"
 
 
 def _rounded(cell: Expr, number: Number, show: Show, extra: int) -> bool:
-    """Tell whether some operand is shown with fewer digits than it has."""
+    """Tell whether an operand is shown with fewer digits than it has."""
     for e in walk(cell):
         if isinstance(e, Cell):
             x, shown = number(e), show(e, extra)
@@ -93,7 +93,7 @@ def _rounded(cell: Expr, number: Number, show: Show, extra: int) -> bool:
 
 
 def _shorten(cell: Expr) -> Expr:
-    """Leave the middle terms of long sums out."""
+    """Leave out the middle terms of long sums."""
     match cell:
         case Fold(op=op, terms=terms) if len(terms) > MOST_TERMS:
             head, tail = _KEPT_TERMS
@@ -106,7 +106,7 @@ def _shorten(cell: Expr) -> Expr:
 
 
 def holds(middle: Expr, result: Figure) -> bool:
-    """Tell whether a line is true as printed: the result is what it rounds to."""
+    """Tell whether a line is correct as printed: its value rounds to the result."""
     if result.digits in ("inf", "-inf"):
         return bool(evaluate(middle, as_float) == float(result.digits))
     unit, shown = unit_of(result), fraction_of(result)
@@ -119,9 +119,9 @@ def holds(middle: Expr, result: Figure) -> bool:
 
 
 def precise_value(middle: Expr) -> tuple[Fraction, Fraction] | None:
-    """Work a printed line to 40 digits, and say how far off it may be.
+    """Evaluate a printed line to 40 digits; return the value and its error bound.
 
-    A function without a precise form has only float64's digits. None where the value leaves the range of numbers.
+    Functions without a precise form have float64 precision. None if the value is out of range.
     """
     with localcontext(_PRECISE):
         try:
@@ -179,13 +179,13 @@ _PRECISE_CALLS: dict[str, Callable[..., Decimal]] = {
 
 
 def as_float(e: Expr) -> float:
-    """Give the number that a printed leaf spells."""
+    """Give the value of a printed leaf as a float."""
     assert isinstance(e, Figure)
     return float(e.digits if e.exponent is None else f"{e.digits}e{e.exponent}")
 
 
 def _fewer(middle: Expr, result: Figure) -> Figure | None:
-    """Drop digits of the result until the line holds; None if it never does."""
+    """Drop digits of the result until the line is correct; None if it never is."""
     value = as_float(result)
     if math.isinf(value):
         return None
@@ -197,7 +197,7 @@ def _fewer(middle: Expr, result: Figure) -> Figure | None:
 
 
 def printed(leaf: Expr) -> Fraction | None:
-    """Give the number that a figure spells; None for what is infinite or no figure."""
+    """Give the exact value of a printed leaf; None if it is infinite or not a figure."""
     if not isinstance(leaf, Figure) or leaf.digits in ("inf", "-inf"):
         return None
     return fraction_of(leaf)

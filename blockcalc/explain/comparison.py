@@ -1,4 +1,4 @@
-"""Two runs side by side: which steps match, and by how much they differ."""
+"""Compare two runs: which steps match, and by how much they differ."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ ROUND_OFF = 1e-12
 
 
 def compare(a: Run, b: Run, depth: Depth) -> Iterator[Piece]:
-    """Set two runs side by side: what differs in the files, every step, and the outputs.
+    """Compare two runs: the differences of the files, every step, and the outputs.
 
     Parameters
     ----------
     a, b : (Spec, Trace)
     depth : Depth
-        ``digits``, ``whole`` and ``patterns`` count.
+        Only ``digits``, ``whole`` and ``patterns`` are used.
 
     Raises
     ------
     UsageError
-        A pattern of ``depth`` fits no step of either.
+        A pattern of ``depth`` matches no step of either run.
     """
     return _Comparison(a, b, depth).pieces()
 
@@ -58,7 +58,7 @@ class _Comparison:
         self.runs, self.depth = (a, b), depth
         self.digits = 12 if a[1].rounding or b[1].rounding else depth.digits
         self.programs = (a[1].program, b[1].program)
-        # what is small beside x is round-off, and x itself may be small
+        # round-off is relative to the size of x if that is below 1
         self.size = min(1.0, max(float(np.abs(run[1].arrays["x"]).max()) for run in (a, b)))
         self.known = [
             {eq.out.name: i for i, eq in enumerate(program.equations)} for program in self.programs
@@ -88,7 +88,7 @@ class _Comparison:
             yield self.outputs()
 
     def chosen(self) -> set[str] | None:
-        """Find the steps that were asked for, in either run."""
+        """Find the selected steps of each run."""
         if not self.depth.patterns:
             return None
         found: set[str] = set()
@@ -108,7 +108,7 @@ class _Comparison:
     # the head ---------------------------------------------------------------------------
 
     def head(self) -> Head:
-        """Say which two they are, and every convention and matrix in which they differ."""
+        """Describe the two runs, and every convention and matrix in which they differ."""
         (first, _), (second, _) = self.runs
         title = first.title or say("title.none")
         if second.title != first.title:
@@ -126,12 +126,12 @@ class _Comparison:
         return Head(title, None, tuple(facts), ())
 
     def facts(self, spec: Spec, trace: Trace) -> list[str]:
-        """List what can be said of one run in sentences."""
+        """List the facts of one run as sentences."""
         lines = [say(f"order.{spec.order}"), *flows(trace.program), sizes(trace.program)]
         return [*lines, *conventions(spec, trace.program), *rounding(trace), *dropouts(spec)]
 
     def given(self) -> Iterator[str]:
-        """Say which of the given matrices differ."""
+        """Describe which of the given matrices differ."""
         a, b = ({ref.name: trace.arrays[ref.name] for ref in trace.program.inputs}
                 for _, trace in self.runs)  # fmt: skip
         same = True
@@ -150,13 +150,13 @@ class _Comparison:
             yield say("compare.tokens", a=", ".join(first[0]), b=", ".join(first[1]))
 
     def verdict_text(self, a: Array, b: Array) -> str:
-        """Say how a given matrix differs."""
+        """Describe how a given matrix differs."""
         if a.shape != b.shape:
             return say("compare.shapes", a=dims(a.shape), b=dims(b.shape))
         return say("compare.differ", n=int(np.sum(a != b)), total=a.size)
 
     def first(self, pairs: Sequence[Pair]) -> str:
-        """Name the first step that both have and that differs."""
+        """Name the first common step that differs."""
         if all(None in pair for pair in pairs):
             return say("compare.nothing")
         for pair in pairs:
@@ -173,7 +173,7 @@ class _Comparison:
         return [None if i is None else program.equations[i] for program, i in found]
 
     def match(self, pair: Pair) -> Match:
-        """Say in one line what a pair is and how it differs."""
+        """Describe a pair of steps and its difference on one line."""
         both = self.equations(pair)
         numbers = [None if i is None else i + 1 for i in pair]
         if both[0] and both[1]:
@@ -190,7 +190,7 @@ class _Comparison:
         return Match(eq.out.name, numbers[0], numbers[1], None, words, False)
 
     def difference(self, a: Array, b: Array) -> tuple[Figure | None, str, bool]:
-        """Measure the largest difference, or say in words why there is none."""
+        """Give the largest difference, or a text if there is none."""
         if a.shape != b.shape:
             return None, say("compare.shapes", a=dims(a.shape), b=dims(b.shape)), False
         if np.array_equal(a, b):
@@ -205,7 +205,7 @@ class _Comparison:
         return figure(largest, column_places([largest], self.digits), self.digits), "", False
 
     def pair(self, pair: Pair) -> PairPiece:
-        """Give the matrices of a pair side by side, with their difference."""
+        """Show the matrices of a pair side by side, with their difference."""
         both = self.equations(pair)
         formulas = []
         for side, eq in zip(SIDES, both, strict=True):
@@ -219,7 +219,7 @@ class _Comparison:
         return PairPiece(match, tuple(formulas), tuple(self.matrices(refs, match.same)))
 
     def outputs(self) -> PairPiece:
-        """Give the two outputs and their difference."""
+        """Show the two outputs and their difference."""
         refs: list[Ref | None] = []
         arrays = []
         for _, trace in self.runs:
@@ -233,7 +233,7 @@ class _Comparison:
         return PairPiece(match, (), tuple(self.matrices(refs, match.same)))
 
     def matrices(self, refs: Sequence[Ref | None], same: bool) -> Iterator[tuple[Labelled, ...]]:
-        """Give the tables of each, head by head, and where they can be subtracted the difference."""
+        """Make the tables of both matrices, head by head, and of the difference if the shapes agree."""
         shown: list[tuple[str, Shown, Spec]] = []
         for side, ref, (spec, trace) in zip(SIDES, refs, self.runs, strict=True):
             if ref:
@@ -254,6 +254,6 @@ class _Comparison:
 
 
 def _less(b: Array, a: Array) -> Array:
-    """Subtract, with nothing left where both are minus infinity."""
+    """Subtract, with 0 where both are minus infinity."""
     with np.errstate(all="ignore"):
         return np.where(np.isinf(a) & np.isinf(b), 0.0, b - a)

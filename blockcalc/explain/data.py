@@ -1,4 +1,4 @@
-"""A run as plain data and as arrays: every step by name at full precision."""
+"""A run as plain data and as arrays: every step by name with full precision."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Explained = Callable[[Spec, Trace, Depth], Iterator[Piece]]
 
 
 def _numbers(value: Array) -> Any:
-    """Nest plain floats; minus infinity, where a mask blocks, is the text "-inf"."""
+    """Convert to nested lists of floats; minus infinity, from masks, becomes the text "-inf"."""
     flat = [x if math.isfinite(x) else str(x) for x in plain_floats(value.ravel())]
 
     def nest(shape: tuple[int, ...], start: int) -> Any:
@@ -47,7 +47,7 @@ def _entry(ref: Ref, value: Array) -> dict[str, Any]:
 
 
 def _facts(section: Section) -> dict[str, Any]:
-    """Give the conventions of a section; one that is given has no others."""
+    """Give the conventions of a section; a given section has none of its own."""
     if section.given:
         return {"given": True}
     facts: dict[str, Any] = section.settings.facts()
@@ -65,7 +65,7 @@ def run_document(
     trace : Trace
     depth : Depth, optional
     explained : callable
-        What gives its pieces: ``explain``, or for a backward pass ``explain_gradient``.
+        Makes the pieces: ``explain``, or ``explain_gradient`` for a backward pass.
     """
     own = depth or Depth()
     shallow = replace(own, detail=Detail.tables, prose=False, whole=False)
@@ -80,7 +80,7 @@ def run_data(spec: Spec, trace: Trace, pieces: Iterable[Piece]) -> dict[str, Any
     """Give a run as plain data.
 
     Keys: ``format``, ``version``, ``title``, ``tokens``, ``order``, ``rounding``, ``sections`` (with
-    the conventions in force, eps among them), ``inputs``, ``steps`` and ``aliases``. A step has
+    their conventions, such as eps), ``inputs``, ``steps`` and ``aliases``. A step has
     ``number``, ``title``, ``formula``, ``latex``, ``inputs``, ``axes``, ``shape``, ``value``, ``notes``.
     """
     text, latex = Text(), Latex()
@@ -117,7 +117,7 @@ def run_data(spec: Spec, trace: Trace, pieces: Iterable[Piece]) -> dict[str, Any
 
 
 def run_arrays(trace: Trace, patterns: Sequence[str] = ()) -> dict[str, Array]:
-    """Give the inputs and every step by name, or those that patterns choose.
+    """Give the inputs and every step by name, or those selected by patterns.
 
     ``aliases`` is an array of pairs: a name, and the recorded name it means.
     """

@@ -1,4 +1,4 @@
-"""How much is shown, and which steps."""
+"""Choose how much is shown, and which steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Detail(StrEnum):
 
 @dataclass(frozen=True)
 class Depth:
-    """How much is said.
+    """The level of detail.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class Depth:
     digits : int
         Significant digits of what is shown.
     prose : bool
-        Whether sections begin with a sentence of meaning.
+        Whether sections begin with an explanatory sentence.
     whole : bool
-        Whether nothing is left out for its length.
+        Whether long matrices and sums are shown completely.
     patterns : tuple of str
-        Which steps; all if empty.
+        The selected steps; all if empty.
     """
 
     detail: Detail = Detail.normal
@@ -51,10 +51,10 @@ class Depth:
 
 
 def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
-    """Find the steps that patterns such as ``attn.*`` name, by name or by alias.
+    """Find the steps that match patterns such as ``attn.*``, by name or by alias.
 
-    A pattern that fits no whole name is tried on the ends of names: in a stack, every block. A name
-    without a star may also be that of a given matrix.
+    A pattern that matches no full name is tried on the ends of names: in a stack, every block. A name
+    without a star may also be a given matrix.
     """
     names = {eq.out.name: eq.out.name for eq in program.equations}
     names.update(program.aliases)
@@ -76,7 +76,7 @@ def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
 
 
 def labels_of(spec: Spec) -> Labels:
-    """Label the entries of an axis: tokens by their names, the rest by number."""
+    """Make the function that labels the entries of an axis: tokens by label, others by number."""
 
     def labels(axis: str, n: int, batch: int | None) -> Sequence[str]:
         alike = len(set(spec.tokens)) == 1

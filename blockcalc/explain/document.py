@@ -1,4 +1,4 @@
-"""What is said about a run, in no format yet. Digits are decided here; layout is a view's."""
+"""The explanation of a run, independent of the format. Digits are fixed here; views do the layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from blockcalc.ops.op import Array
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The beginning of a part, with a sentence of meaning; level 1 holds those of level 2."""
+    """The heading of a part, with an explanatory sentence; level 1 contains level 2."""
 
     title: str
     name: str = ""
@@ -24,7 +24,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands before the first step."""
+    """The head of a document, before the first step."""
 
     title: str
     notes: str | None
@@ -34,7 +34,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A matrix that a step takes: its symbol, name, axes and shape."""
+    """An operand of a step: its symbol, name, axes and shape."""
 
     symbol: str
     name: str
@@ -46,8 +46,8 @@ class Operand:
 class Line:
     """One worked cell: ``left relation middle equals result``.
 
-    ``relation`` and ``equals`` are ``=`` or ``≈``; a shortened line has left terms out. A line
-    with no middle says in words why there is no arithmetic.
+    ``relation`` and ``equals`` are ``=`` or ``≈``; in a shortened line terms are left out. A line
+    without a middle has words instead that say why there is no arithmetic.
     """
 
     left: Expr
@@ -61,9 +61,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The numbers of a matrix as rows; what is left out of the middle is named.
+    """The numbers of a matrix as rows, with gaps in the middle of a long one.
 
-    ``row_gap`` and ``column_gap`` are how many rows or columns stand left out, and
+    ``row_gap`` and ``column_gap`` are how many rows or columns are left out, and
     after which shown one.
     """
 
@@ -87,7 +87,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class StepPiece:
-    """One step: everything that is said of it."""
+    """One step with formula, operands, arithmetic, values and notes."""
 
     number: int
     title: str
@@ -105,7 +105,7 @@ class StepPiece:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """The block as its few composed formulas."""
+    """The block as a few composed formulas."""
 
     title: str
     formulas: tuple[tuple[Expr, Expr], ...]
@@ -120,7 +120,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the block gives, once more at the end."""
+    """The result of the block, repeated at the end."""
 
     title: str
     operand: Operand
@@ -129,9 +129,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A step of two runs in one line: its number in each, and how it differs.
+    """A step of two runs on one line: its number in each, and the difference.
 
-    ``largest`` is the largest difference; without one, ``words`` say why.
+    ``largest`` is the largest difference; if there is none, ``words`` say why.
     """
 
     name: str
@@ -154,7 +154,7 @@ Labelled = tuple[str, Grid]
 
 @dataclass(frozen=True, slots=True)
 class PairPiece:
-    """A step of two runs: formulas, each with whose it is, and rows of matrices to set side by side."""
+    """A step of two runs: formulas, each with its run, and rows of matrices to show side by side."""
 
     match: Match
     formulas: tuple[tuple[str, Expr, Expr], ...]
@@ -163,7 +163,7 @@ class PairPiece:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A share of a whole, from 0 to 1, drawn as a bar and written in per cent."""
+    """A fraction from 0 to 1, drawn as a bar and written in per cent."""
 
     share: float
 
@@ -173,7 +173,7 @@ Entry = str | Expr | Bar
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a list: its heading, and what stands in it: name, text, number, formula or bar."""
+    """A column of a list: its heading, and its kind of entry: name, text, number, formula or bar."""
 
     title: str
     kind: str
@@ -181,7 +181,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Rows of entries under headings; ``totals`` are the rows that sum up, by number."""
+    """Rows of entries under headings; ``totals`` are the indices of the rows with sums."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Entry, ...], ...]
@@ -201,23 +201,23 @@ KINDS = {
 def listing(
     columns: Sequence[str], rows: Sequence[tuple[Entry, ...]], totals: Sequence[int]
 ) -> Listing:
-    """Make a list of columns by their keys."""
+    """Make a Listing from the keys of its columns and its rows."""
     heads = tuple(Column(say(f"column.{key}"), KINDS.get(key, "number")) for key in columns)
     return Listing(heads, tuple(rows), tuple(totals))
 
 
 @dataclass(frozen=True)
 class Document:
-    """What is said, in the three forms that formats write; each is made when it is asked for.
+    """A document in the three forms that formats write; each is made on demand.
 
     Attributes
     ----------
     pieces : callable
         The pieces, in the order of reading.
     data : callable or None
-        Nested plain data at full precision: what JSON holds.
+        Nested plain data with full precision, for JSON.
     arrays : callable or None
-        Every matrix by name: what npz holds.
+        Every matrix by name, for npz.
     """
 
     pieces: Callable[[], Iterable[Piece]]

@@ -1,4 +1,4 @@
-"""How one matrix is shown: which rows and columns, and with which digits."""
+"""Show one matrix: choose its rows, columns and digits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Labels = Callable[[str, int, int | None], Sequence[str]]
 
 @dataclass
 class Shown:
-    """The numbers of one matrix with their digits.
+    """The numbers of one matrix and how they are shown.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ class Shown:
     digits : int
         Significant digits of the largest number in a column.
     whole : bool
-        Whether long matrices are shown whole.
+        Whether long matrices are shown completely.
     magnitude : ndarray, optional
-        What the round-off of each number is measured by.
+        The size to which the round-off of each number is relative.
     certain : callable, optional
-        Tells of a number that could be round-off that it is none.
+        Tells whether a number that could be round-off is exact.
     inherited : callable, optional
-        Gives the round-off that a number has from those it was made of, where it has no magnitude.
+        Gives the round-off that a number inherits from its operands, if it has no magnitude.
     """
 
     ref: Ref
@@ -59,21 +59,21 @@ class Shown:
 
     @property
     def operand(self) -> Operand:
-        """Name it, with axes and shape."""
+        """Give the operand: symbol, name, axes and shape."""
         return Operand(self.ref.symbol, self.ref.name, self.ref.axes, self.ref.shape)
 
     @property
     def upright(self) -> bool:
-        """A vector of results has one number a token and stands; one of weights lies."""
+        """Tell whether a vector is shown as a column: computed ones are, weights are rows."""
         return self.value.ndim == 1 and self.ref.role != "weight"
 
     def number(self, at: At) -> float:
-        """Give one number as Python's own."""
+        """Give one number as a Python float."""
         x = self.value[at]
         return float(x) if self._double else float(str(x))
 
     def noise(self, at: At) -> float:
-        """Give the size below which the number at a place is round-off."""
+        """Give the size below which a number is round-off."""
         if at not in self._noises:
             self._noises[at] = self._noise_at(at)
         return self._noises[at]
@@ -88,13 +88,13 @@ class Shown:
         return 0.0 if self.certain and self.certain(at) else size
 
     def figure(self, at: At) -> Figure:
-        """Decide the digits of one number, as its table shows it."""
+        """Choose the digits of one number in its table."""
         return figure(self.number(at), self._places_at(at), self.digits, self.noise(at))
 
     def operand_figure(self, at: At, extra: int = 0) -> Figure:
-        """Decide the digits of one number in a line; ``extra`` more where it needs them.
+        """Choose the digits of one number in a line, with ``extra`` more digits if needed.
 
-        A number that is exact with fewer decimals than its table shows gets no more: 1, not
+        A number that is exact with fewer decimals than its table has is shown with those: 1, not
         1.000.
         """
         x = self.number(at)
@@ -106,7 +106,7 @@ class Shown:
         return figure(x, min(self._places_at(at) + extra, needed), self.digits + extra, noise)
 
     def _places_at(self, at: At) -> int:
-        """Give the decimals that the column of a number shares."""
+        """Give the number of decimals in the column of a number."""
         lead, j = at[:-2], at[-1]
         if self.value.ndim > 1:
             column: At = (*lead, j)
@@ -121,14 +121,14 @@ class Shown:
         return self._places[column]
 
     def _indices(self, n: int) -> tuple[list[int], tuple[int, int] | None]:
-        """Choose which of n rows or columns are shown, and tell what is left out."""
+        """Choose which of n rows or columns are shown, and give the gap."""
         if self.whole or n <= MOST_SHOWN:
             return list(range(n)), None
         kept = KEPT_AT_END
         return [*range(kept), *range(n - kept, n)], (kept, n - 2 * kept)
 
     def grids(self, labels: Labels) -> Iterator[Grid]:
-        """Give its tables: one for each index of the axes before the last two."""
+        """Make its tables: one for each index of the axes before the last two."""
         if self.value.ndim == 1:
             yield self._grid((), labels)
             return

@@ -1,4 +1,4 @@
-"""The head of a document: which block this is, and every convention that is in force."""
+"""The head of a document: the block and all its conventions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMED = ("d_model", "d_head", "d_ff")
 
 
 def head(spec: Spec, trace: Trace) -> Head:
-    """Say what block this is and which conventions are in force."""
+    """Describe the block and its conventions."""
     program = trace.program
     x = program.inputs[0]
     tokens = (f"{x.shape[-2]} ({', '.join(own)})" for own in dict.fromkeys(spec.tokens))
@@ -52,7 +52,7 @@ def head(spec: Spec, trace: Trace) -> Head:
 
 
 def collapses(program: Program) -> bool:
-    """Tell whether a LayerNorm of two features leaves nothing of a row but ±1."""
+    """Tell whether a program has a LayerNorm of two features, which only gives ±1."""
     return any(two_features(section) for section in program.sections)
 
 
@@ -62,11 +62,11 @@ def two_features(section: Section) -> bool:
     return isinstance(own, NormSettings) and own.kind == "layer" and own.width == 2
 
 
-BLOCKS = -1e4  # a score so far below 0 is meant to hide its key
+BLOCKS = -1e4  # an additive mask below this is meant to mask its key
 
 
 def mask_hints(spec: Spec) -> Iterator[str]:
-    """Name masks whose numbers almost surely mean something else."""
+    """Give hints for masks whose numbers are probably a mistake."""
     for name in [n for n in spec.arrays if n.endswith("attn.mask.add")]:
         add = spec.arrays[name]
         if set(np.unique(add)) == {0.0, 1.0}:
@@ -78,7 +78,7 @@ def mask_hints(spec: Spec) -> Iterator[str]:
 
 
 def _hidden_rows(spec: Spec, name: str, add: Array) -> Array:
-    """Find the queries all of whose keys have a large negative number, none of them minus infinity."""
+    """Find the queries whose keys all have a large negative number instead of minus infinity."""
     start = name.removesuffix("mask.add")
     allowed = np.ones(add.shape[-2:], dtype=bool)
     for key in ("causal", "mask.keep"):
@@ -91,19 +91,19 @@ def _hidden_rows(spec: Spec, name: str, add: Array) -> Array:
 
 
 def rounding(trace: Trace) -> Iterator[str]:
-    """Say how every step is rounded, if it is."""
+    """Describe the rounding of steps, if there is any."""
     if trace.rounding:
         yield say(f"rounding.{trace.rounding.kind}", digits=trace.rounding.digits)
 
 
 def dropouts(spec: Spec) -> Iterator[str]:
-    """Say that dropout is written and off."""
+    """Note dropout that is in the file but off."""
     if spec.evaluation:
         yield say("convention.dropout.off")
 
 
 def flows(program: Program) -> Iterator[str]:
-    """Draw the flow; in a stack once for each block, equal ones together."""
+    """Write the data flow; in a stack once for each block, with equal blocks grouped."""
     if not program.blocks:
         yield " → ".join(flow(program))
         return
@@ -138,9 +138,9 @@ def sizes(program: Program) -> str:
 
 
 def conventions(spec: Spec, program: Program) -> Iterator[str]:
-    """Name every convention by which two textbooks could differ.
+    """List every convention in which two textbooks may differ.
 
-    In a stack, one that several parts follow is said once with all their names; so is dropout.
+    In a stack, a convention shared by several parts is listed once with all their names; so is dropout.
     """
     out_in = any(block.out_in for block in spec.blocks)
     yield say("convention.rows.out_in" if out_in else "convention.rows")
@@ -158,7 +158,7 @@ def conventions(spec: Spec, program: Program) -> Iterator[str]:
 
 
 def _conventions(section: Section) -> Iterator[str]:
-    """Name those of one section; ``{name}`` stands for it."""
+    """List the conventions of one section; ``{name}`` is a placeholder for its name."""
     own, name = section.settings, "{name}"
     if isinstance(own, AttentionSettings):
         yield from _of_attention(own)
@@ -181,7 +181,7 @@ def _conventions(section: Section) -> Iterator[str]:
 
 
 def _of_attention(own: AttentionSettings) -> Iterator[str]:
-    """Name the heads, the scale and the masks of an attention."""
+    """List the conventions of an attention: heads, scale and masks."""
     heads, few = own.n_heads, own.n_kv_heads
     if own.fused:
         yield say("convention.fused", layout=say(f"fused.{own.fused}"))

@@ -1,4 +1,4 @@
-"""Tell round-off from numbers."""
+"""Tell which small numbers are round-off."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from blockcalc.program.program import Equation
 
 
 class RoundOff:
-    """Tells the numbers of a run from their round-off.
+    """Estimates the round-off of the numbers of a run.
 
     Parameters
     ----------
     made : mapping
-        The equation that makes each result, by its name.
+        The equation of each result, by its name.
     arrays : mapping
         The numbers by name.
     matrix : callable
@@ -40,7 +40,7 @@ class RoundOff:
         self.exact = Exactness(made, arrays)
 
     def measure(self, eq: Equation, shown: Shown) -> None:
-        """Let a result know its round-off."""
+        """Attach the estimate of round-off to a shown result."""
         inputs = [self.arrays[r.name] for r in eq.inputs]
         with np.errstate(all="ignore"):
             shown.magnitude = eq.op.magnitude([self.sized(ref) for ref in eq.inputs])
@@ -49,7 +49,7 @@ class RoundOff:
             shown.inherited = lambda at: self.inherited(eq, at)
 
     def sized(self, ref: Ref) -> Array:
-        """Give the numbers of a matrix, where one is round-off the size that it is round-off of."""
+        """Give the values of a matrix, with round-off replaced by the size of its terms."""
         value = self.arrays[ref.name]
         eq = self.made.get(ref.name)
         if eq is None:
@@ -61,7 +61,7 @@ class RoundOff:
         return np.where(noise & (value != 0), magnitude, value)
 
     def inherited(self, eq: Equation, at: At) -> float:
-        """Give the size below which a function of numbers is round-off, for some of them are."""
+        """Give the size below which a function value is round-off because its operands are."""
         size, others = 0.0, 1.0
         for cell in walk(eq.op.cell(at, eq.inputs)):
             if isinstance(cell, Cell):
@@ -73,7 +73,7 @@ class RoundOff:
 
 
 def is_certain(eq: Equation, inputs: Sequence[Array], at: At) -> bool:
-    """Tell whether a small number is exact and no round-off: exact operands give it."""
+    """Tell whether a small number is exact, computed from exact operands."""
 
     def leaf(e: Expr) -> Expr:
         return exact_figure(float(inputs[e.operand][e.at])) if isinstance(e, Cell) else e

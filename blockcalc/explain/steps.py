@@ -1,4 +1,4 @@
-"""Trace to Document: what is said, in which order, how deep."""
+"""Explain a trace: the pieces of a document, their order and level of detail."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ROWS = ((), ("token",), ("query",), ("head",), ("kv_head",), ("batch",), ("one",
 
 
 def explain(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Piece]:
-    """Say everything about a run forward, piece by piece.
+    """Explain a forward run, piece by piece.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ def explain(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Pi
     Raises
     ------
     UsageError
-        A pattern of ``depth`` fits no step.
+        A pattern of ``depth`` matches no step.
     """
     return Explainer(spec, trace, depth or Depth()).pieces()
 
 
 class Explainer:
-    """Says everything about a run, piece by piece."""
+    """Explains a run, piece by piece."""
 
     text = Text()
 
@@ -79,7 +79,7 @@ class Explainer:
         self.chosen = chosen_steps(self.program, depth.patterns) if depth.patterns else None
 
     def matrix(self, ref: Ref) -> Shown:
-        """Give the shown form of a matrix; in the next block of a stack it has another letter."""
+        """Give the shown form of a matrix; symbols depend on the block of a stack."""
         key = ref.name, ref.symbol
         if key not in self.shown:
             value, whole = self.trace.arrays[ref.name], self.depth.whole
@@ -94,7 +94,7 @@ class Explainer:
         return self.shown[key]
 
     def digits_of(self, ref: Ref) -> int:
-        """Give the significant digits that a matrix is shown with."""
+        """Give the significant digits with which a matrix is shown."""
         return self.digits
 
     def pieces(self) -> Iterator[Piece]:
@@ -125,7 +125,7 @@ class Explainer:
                 yield Remark(say("remark.no_final_norm"))
 
     def walk(self, first: int, last: int) -> Iterator[Piece]:
-        """Say everything about some steps, under the headings of their sections."""
+        """Explain some steps, under the headings of their sections."""
         headed: Section | str | None = None
         block: Section | None = None
         for step in self.trace.steps(first, last):
@@ -164,14 +164,14 @@ class Explainer:
         return Heading(title, block.name, prose, level=1)
 
     def heading(self, section: Section | None, name: str) -> Heading:
-        """Begin a section, or a step that stands alone, such as a residual."""
+        """Begin a section, or a step outside any section, such as a residual."""
         key = section.kind if section else "residual"
         prose = say(f"prose.{key}") if self.depth.prose else None
         title = say(f"section.{key}", index=name[-1] if name[-1].isdigit() else "")
         return Heading(title.strip(), name, prose)
 
     def step_title(self, step: Step) -> str:
-        """Name a step in the field's words."""
+        """Give the title of a step."""
         name = step.equation.out.name
         section = self.program.section_of(step.index)
         if section is None:
@@ -185,14 +185,14 @@ class Explainer:
         return say(f"step.{section.kind}.{part}")
 
     def last_part(self, section: Section, own: Sequence[str]) -> str:
-        """Give the part by which a section's result is also known: normalized, scaled or out."""
+        """Give the part name of a section's result: normalized, scaled or out."""
         prefix = section.name + "."
         parts = [a[len(prefix) :] for a, t in self.program.aliases.items()
                  if t == section.name and a.startswith(prefix)]  # fmt: skip
         return next((p for p in parts if p != "out" and known(f"step.{section.kind}.{p}")), "out")
 
     def step(self, step: Step) -> StepPiece:
-        """Say everything about one step."""
+        """Explain one step."""
         eq = step.equation
         shown = self.matrix(eq.out)
         bare = self.depth.detail == Detail.tables
@@ -214,7 +214,7 @@ class Explainer:
         )
 
     def definition(self, step: Step) -> tuple[Expr, Expr] | None:
-        """Spell out a function that formulas name: GELU(x) = …."""
+        """Give the definition of a named function: GELU(x) = …."""
         op = step.equation.op
         if self.depth.detail == Detail.tables or not isinstance(op, Elementwise) or not op.label:
             return None
@@ -222,7 +222,7 @@ class Explainer:
         return Call(op.label, (x,)), fill(op.body, [x])
 
     def notes(self, step: Step) -> Iterator[str]:
-        """Say where a convention stands in for an answer, and what printed digits hide."""
+        """Note undefined cases set by convention, and effects of rounding."""
         op = step.equation.op
         section = self.program.section_of(step.index)
         kind = section.kind if section else ""
@@ -235,7 +235,7 @@ class Explainer:
                 yield say("note.row_sums.rounded" if rounded else f"note.row_sums{others}")
 
     def undefined(self, divisor: Ref, undefined: Array, kind: str) -> Iterator[str]:
-        """Name the rows that cannot be divided; a head only where not all heads have the row."""
+        """Name the undefined rows; with the head only if not all heads have the row."""
         axes = divisor.axes[:-1]
         every = undefined
         if "head" in axes:
@@ -254,7 +254,7 @@ class Explainer:
                 yield text
 
     def worked(self, step: Step, count: int) -> str | None:
-        """Say which cells the worked lines are."""
+        """Describe which cells are worked."""
         total = step.value.size
         if self.depth.detail == Detail.cells or count == total:
             return say("worked.all")
@@ -266,7 +266,7 @@ class Explainer:
         return say("worked.row", token=self.spec.tokens[0][0])
 
     def cells(self, step: Step) -> Iterator[At]:
-        """Choose the cells that are worked: the first row, or all."""
+        """Choose the cells to work: the first row, or all."""
         shape = step.value.shape
         if self.depth.detail == Detail.cells:
             return product(*(range(n) for n in shape))
@@ -277,7 +277,7 @@ class Explainer:
         return iter([(*first, j) for j in range(limit)])
 
     def lines(self, step: Step, shown: Shown) -> Iterator[Line]:
-        """Work the chosen cells."""
+        """Write the lines of the chosen cells."""
         eq = step.equation
         if not eq.op.worked:
             return
@@ -309,12 +309,12 @@ class Explainer:
 
 
 def _same(eq: Equation) -> str:
-    """Tell why a number is that of an operand as it stands."""
+    """Say why an entry is copied unchanged from an operand."""
     return "words.unturned" if isinstance(eq.op, Rotate) else "words.same"
 
 
 def _divides_by_nothing(tree: Expr, number: Number) -> bool:
-    """Tell whether a gradient divides by 0, which is taken as 0."""
+    """Tell whether a gradient divides by 0, which gives 0 by convention."""
     divisors = (e.args[1] for e in walk(tree) if isinstance(e, Call) and e.function == "over")
     return any(
         evaluate(d, lambda e: number(e) if isinstance(e, Cell) else 0.0) == 0 for d in divisors
@@ -322,6 +322,6 @@ def _divides_by_nothing(tree: Expr, number: Number) -> bool:
 
 
 def _no_answer(tree: Expr, number: Number) -> bool:
-    """Tell whether a quotient's divisor is 0."""
+    """Tell whether the divisor of a quotient is 0."""
     *_, divisor = (e for e in walk(tree) if isinstance(e, Cell))
     return number(divisor) == 0

@@ -1,4 +1,4 @@
-"""The block seen whole: its data flow in one line, and its few composed formulas."""
+"""Summaries of a block: its data flow on one line, and its composed formulas."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ WORKS = (AttentionSettings, FfnSettings)
 
 
 def composed_formulas(program: Program) -> Iterator[tuple[Expr, Expr]]:
-    """Write the block as its few formulas, as a text would close; of a stack, its first block.
+    """Write the block as a few composed formulas; for a stack, its first block.
 
-    A result that is used only once, by the next part, is written into it; norms and softmaxes
-    are written as functions; projections keep their letters.
+    A result that is used only once, by the next part, is substituted; norms and softmaxes
+    are written as functions; projections keep their symbols.
     """
     last = program.blocks[0].last if program.blocks else len(program.equations)
     equations = program.equations[:last]
@@ -34,7 +34,7 @@ def composed_formulas(program: Program) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _uses(program: Program, name: str, last: int) -> int:
-    """Count who takes a result; a norm, written as one function, counts once."""
+    """Count the uses of a result; a norm, written as one function, counts once."""
     users = set()
     for index, eq in enumerate(program.equations[:last]):
         if any(ref.name == name for ref in eq.inputs):
@@ -57,7 +57,7 @@ class _Writer:
         }
 
     def expand(self, ref: Ref) -> Expr:
-        """Write a result by what it is made of."""
+        """Write a result in terms of its operands."""
         if ref.name in self.folded:
             section = self.folded[ref.name]
             return Call(section.short, tuple(self.use(r) for r in section.inputs))
@@ -65,7 +65,7 @@ class _Writer:
         return eq.op.formula([self.use(r) for r in eq.inputs])
 
     def use(self, ref: Ref) -> Expr:
-        """Write an operand: by its letter where it is kept or given, else expanded."""
+        """Write an operand: as its symbol if it is kept or given, otherwise expanded."""
         named = ref.name in self.kept or ref.name in self.projections
         if named or ref.name not in self.made:
             return Name(ref.symbol)
@@ -76,9 +76,9 @@ Path = tuple[str, ...]
 
 
 def flow(program: Program, block: Section | None = None, first: int = 0) -> Path:
-    """Draw the order of a block as the stations that x passes.
+    """Write the data flow of a block: the layers that x passes through.
 
-    A residual is written as what it adds to: ``+ x``; results that it adds at once stand in brackets.
+    A residual is written as ``+ x``, the matrix that it adds; parallel branches are in brackets.
     ``block`` is one of a stack; without one, everything from equation ``first`` on.
     """
     index, last = (block.first, block.last) if block else (first, len(program.equations))
@@ -109,7 +109,7 @@ def flow(program: Program, block: Section | None = None, first: int = 0) -> Path
 
 
 def _joined(branches: list[Path]) -> Path:
-    """Draw branches that one residual adds up: what they share, then each of them."""
+    """Write parallel branches of one residual: their common part, then each branch."""
     first, *others = branches
     if not others:
         return first

@@ -1,1 +1,1 @@
-"""Bytes to plain data with places, and tensors in files."""
+"""Bytes to plain data with positions, and tensors in files."""

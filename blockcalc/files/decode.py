@@ -1,4 +1,4 @@
-"""From bytes to plain data, YAML or JSON, by the name of a file or by its content."""
+"""Decode bytes to plain data: YAML or JSON, by the name of a file or by its content."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from blockcalc.files.yaml_text import read_yaml
 from blockcalc.limits import MAX_BYTES
 from blockcalc.messages import say
 
-_MARKS = (  # the longer before the shorter that it begins with
+_MARKS = (  # longer marks before shorter ones that are their prefix
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -21,12 +21,12 @@ _MARKS = (  # the longer before the shorter that it begins with
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _MARK = "\ufeff"
-FEW = 8  # fewer zeros in a text of mostly other characters do not make it UTF-16
+FEW = 8  # a text with fewer zero bytes is not taken for UTF-16
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1f]")
 
 
 def decode(raw: bytes, name: str) -> str:
-    """Turn bytes into text: UTF-8, UTF-16 or UTF-32, by the mark they begin with or by their zeros."""
+    """Decode bytes as UTF-8, UTF-16 or UTF-32, by the byte order mark or by the zero bytes."""
     if len(raw) > MAX_BYTES:
         text = say("file.too_large", limit=MAX_BYTES)
         raise InputError(Fault(text, Place(name), say("file.too_large.hint")))
@@ -39,7 +39,7 @@ def decode(raw: bytes, name: str) -> str:
 
 
 def _encoding(raw: bytes) -> tuple[str, int]:
-    """Tell the encoding of a text and where the text begins."""
+    """Detect the encoding of a text and the index where the text begins."""
     for mark, encoding in _MARKS:
         if raw.startswith(mark):
             return encoding, len(mark)
@@ -53,7 +53,7 @@ def _encoding(raw: bytes) -> tuple[str, int]:
     even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]
     less, most = sorted(
         (even, odd)
-    )  # of an ASCII character one byte is zero, and it is always the same one
+    )  # in UTF-16 an ASCII character has one zero byte, always the same one
     if 2 * less < most and (4 * most >= n or (most >= FEW and 8 * most >= n)):
         return ("utf-16-le" if odd > even else "utf-16-be"), 0
     return "utf-8", 0
@@ -64,7 +64,7 @@ def _lines(text: str) -> str:
 
 
 def _undecoded(raw: bytes, at: int, encoding: str, name: str) -> InputError:
-    """Say what bytes cannot be read, and where; what of them may be Latin-1 is shown so."""
+    """Make the error for undecodable bytes, with the character they would be in Latin-1."""
     before = _lines(raw[:at].decode(encoding))
     column = len(before) - (before.rfind("\n") + 1)
     line = before.count("\n") + 1
@@ -77,8 +77,8 @@ def _undecoded(raw: bytes, at: int, encoding: str, name: str) -> InputError:
     shown = "".join(_latin(c) for c in rest)
     text = before[len(before) - column :] + shown
     message = say("encoding.not", encoding="UTF-8")
-    if shown[0] >= "\xa0":  # below are controls
-        from blockcalc.files.misread import lookalike  # only where something went wrong
+    if shown[0] >= "\xa0":  # below are control characters
+        from blockcalc.files.misread import lookalike  # imported only for errors
 
         blank = None if shown[0].isprintable() else lookalike(shown[0])
         sign = blank.named() if blank else f"'{shown[0]}'"
@@ -87,7 +87,7 @@ def _undecoded(raw: bytes, at: int, encoding: str, name: str) -> InputError:
 
 
 def _latin(sign: str) -> str:
-    """Read a byte that is not UTF-8 as Windows-1252, and what that leaves out as Latin-1."""
+    """Read a byte as Windows-1252, or as Latin-1 if that does not define it."""
     if not "\udc80" <= sign <= "\udcff":
         return sign
     byte = bytes([ord(sign) - 0xDC00])
@@ -95,7 +95,7 @@ def _latin(sign: str) -> str:
 
 
 def read_text(text: str, name: str) -> Source:
-    """Read a text as JSON or YAML, by its name or else by how it begins."""
+    """Read a text as JSON or YAML, by its name or else by its first characters."""
     lower, text = name.lower(), text.lstrip(_MARK)
     as_json = lower.endswith(".json")
     if not as_json and not lower.endswith((".yaml", ".yml")):
@@ -106,5 +106,5 @@ def read_text(text: str, name: str) -> Source:
 
 
 def read_value(text: str, name: str, at: Path = ()) -> Any:
-    """Read the value of a path as a file would have it: ``true``, ``1e-5``, ``[[1, 0], [0, 1]]``."""
+    """Read a value as in a file, for a path of ``--set``: ``true``, ``1e-5``, ``[[1, 0], [0, 1]]``."""
     return read_yaml(Source(name, text.lstrip(_MARK)), at)

@@ -1,7 +1,7 @@
-"""The headers of npy and safetensors files: what a tensor is, without its numbers.
+"""The headers of npy and safetensors files: dtype and shape of tensors without their numbers.
 
-A header is only a claim. Every number in it is held against what a file can be before anything is
-made from it, and what is wrong is said in words of our own.
+A header is untrusted. Every number in it is checked against the limits of a file before it is
+used, and errors have messages of their own.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from blockcalc.files.source import short
 from blockcalc.messages import say
 
 MAGIC = b"\x93NUMPY"
-# of each version: how many bytes tell the length of the header, and how its text is encoded
+# for each version: the size of the length field in bytes, and the encoding of the header
 VERSIONS = {(1, 0): (2, "latin-1"), (2, 0): (4, "latin-1"), (3, 0): (4, "utf-8")}
 MAX_NPY = 2**16
-MAX_SAFETENSORS = 100_000_000  # the bound that the format itself sets
+MAX_SAFETENSORS = 100_000_000  # the limit of the format itself
 MOST_BYTES = 2**63 - 1
 _KEYS = {"descr", "fortran_order", "shape"}
-_LONG = re.compile(r"(?<=[0-9])L(?=[,)])")  # Python 2 wrote its whole numbers so
+_LONG = re.compile(r"(?<=[0-9])L(?=[,)])")  # whole numbers as written by Python 2
 _DESCR = re.compile(r"[<>|=]?[A-Za-z?][0-9]*(\[[0-9A-Za-z/]+\])?")
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16,
          "I16": 16, "U16": 16, "I8": 8, "U8": 8, "BOOL": 8}  # fmt: skip
 
 
 class Broken(Exception):
-    """A file is not what its name says; the text tells why."""
+    """A file does not have the format of its name; the text says why."""
 
 
 @dataclass(frozen=True)
 class Npy:
-    """The header of an array: its shape, the order and type of its numbers, where they begin.
+    """The header of an npy array: shape, order and dtype of its numbers, and their offset.
 
-    ``dtype`` is None where an entry has several fields.
+    ``dtype`` is None for a structured dtype.
     """
 
     shape: tuple[int, ...]
@@ -49,17 +49,17 @@ class Npy:
 
     @property
     def name(self) -> str:
-        """Name the type as NumPy does."""
+        """The NumPy name of the dtype."""
         return "structured" if self.dtype is None else self.dtype.name
 
 
 def read_npy(stream: IO[bytes]) -> Npy:
-    """Read the header of an npy file, of version 1, 2 or 3; the stream then stands at the first number.
+    """Read the header of an npy file, version 1, 2 or 3; the stream ends at the first number.
 
     Raises
     ------
     Broken
-        It is no such header, or claims what no file can hold.
+        The header is invalid, or its sizes are impossible.
     """
     magic = stream.read(len(MAGIC) + 2)
     if magic[:-2] != MAGIC:
@@ -100,7 +100,7 @@ def _literal(text: str) -> Any:
 
 
 def _dtype(descr: Any) -> np.dtype[Any] | None:
-    """Read the type of the entries; None for a list of fields."""
+    """Read the dtype of the entries; None for a structured dtype."""
     if isinstance(descr, list | tuple):
         return None
     if isinstance(descr, str) and _DESCR.fullmatch(descr):
@@ -112,39 +112,39 @@ def _dtype(descr: Any) -> np.dtype[Any] | None:
 
 
 def sizes(shape: Any, bits: int) -> tuple[int, ...]:
-    """Take a list of sizes as a shape, if a file can hold so many entries of so many bits.
+    """Check a list of sizes as a shape with entries of ``bits`` bits, within the limits of a file.
 
     Raises
     ------
     Broken
-        A size is no whole number from 0, or there are too many.
+        A size is not a whole number from 0, or the product is too large.
     """
     known = isinstance(shape, list | tuple)
     if not known or not all(type(n) is int and n >= 0 for n in shape):
         raise Broken(say("header.shape", shape=_shown(shape)))
     total = 1
     for n in shape:
-        total *= max(n, 1)  # an axis of length 0 does not make up for another without end
+        total *= max(n, 1)  # an axis of length 0 does not allow another to be arbitrarily long
         if total * max(bits, 8) > 8 * MOST_BYTES:
             raise Broken(say("header.size", shape=_shown(shape), most=MOST_BYTES))
     return tuple(shape)
 
 
 def _shown(value: Any) -> str:
-    """Write a value of a header, not more than a person would read."""
+    """Write a value of a header, shortened if it is long."""
     try:
         return short(repr(value))
-    except ValueError:  # Python writes no number of more than 4300 digits
+    except ValueError:  # Python does not convert numbers of more than 4300 digits
         return say("kind.huge")
 
 
 def read_safetensors(stream: IO[bytes], length: int) -> dict[str, tuple[tuple[int, ...], str]]:
-    """Read the header of a safetensors file of so many bytes: each tensor's shape and type.
+    """Read the header of a safetensors file of ``length`` bytes: shape and dtype of each tensor.
 
     Raises
     ------
     Broken
-        It is no such header, or claims what the file does not have.
+        The header is invalid, or does not fit the length of the file.
     """
     size = int.from_bytes(_all(stream, 8), "little")
     if size > MAX_SAFETENSORS:
@@ -169,7 +169,7 @@ def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _entry(name: str, own: Any, room: int) -> tuple[tuple[int, ...], str]:
-    """Check what a header says of one tensor; ``room`` is how many bytes of numbers there are."""
+    """Check the entry of one tensor; ``room`` is the size of the data in bytes."""
     if not isinstance(own, dict) or set(own) != {"dtype", "shape", "data_offsets"}:
         raise Broken(say("header.entry", name=short(name)))
     dtype, ends = own["dtype"], own["data_offsets"]

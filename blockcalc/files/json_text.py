@@ -28,7 +28,7 @@ def is_json(text: str) -> bool:
 
 
 def read_json(source: Source) -> Any:
-    """Read a text; a key given twice, NaN and too deep a nesting are refused with their place."""
+    """Read a text; duplicate keys, NaN and too deep nesting are errors with their position."""
     doubtful = False
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -59,27 +59,27 @@ def read_json(source: Source) -> Any:
 
 
 def parsed(source: Source, pairs: Pairs, constant: Callable[[str], Any] = float) -> Any:
-    """Parse a text with the hooks of the standard library; where it cannot, say so in our own words."""
+    """Parse a text with the hooks of the standard library, and translate its errors."""
     try:
         return json.loads(source.text, object_pairs_hook=pairs, parse_constant=constant)
     except json.JSONDecodeError as error:
         raise _syntax(source, error) from None
     except RecursionError:
         raise _deep(source) from None
-    except ValueError:  # more digits than Python turns into a number
+    except ValueError:  # more digits than Python converts to a number
         numbers = (n for n in _NUMBER.finditer(source.text) if n[0][0] != '"')
         longest = max(numbers, key=lambda n: len(n[0]))
         raise source.fail_at(say("number.long"), longest.start()) from None
 
 
 def _deep(source: Source) -> InputError:
-    """Name the bracket that is one too deep."""
+    """Make the error for the bracket that exceeds the nesting limit."""
     at = next(start for start, depth in _depths(source.text) if depth > MAX_DEPTH)
     return source.fail_at(say("file.deep", limit=MAX_DEPTH), at)
 
 
 def _depths(text: str) -> Iterator[tuple[int, int]]:
-    """Give where each bracket stands, and how many are open from there on."""
+    """Yield the index of each bracket, and the nesting depth after it."""
     depth = 0
     for found in _BRACKET.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
@@ -87,7 +87,7 @@ def _depths(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _breaks(text: str) -> int | None:
-    """Give the index at which a text is no JSON any more."""
+    """Give the index at which a text stops being valid JSON."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -98,8 +98,8 @@ def _breaks(text: str) -> int | None:
 
 
 def _syntax(source: Source, error: json.JSONDecodeError) -> InputError:
-    """Say what is wrong where the reading of JSON ended."""
-    from blockcalc.files.misread import culprit, kept  # only where something went wrong
+    """Make the error for the index where the JSON parser stopped."""
+    from blockcalc.files.misread import culprit, kept  # imported only for errors
 
     text, at = source.text, error.pos
     sign = culprit(text, (0, at), _breaks, json=True)
@@ -126,7 +126,7 @@ def _syntax(source: Source, error: json.JSONDecodeError) -> InputError:
 
 
 def _lost(source: Source) -> None:
-    """Refuse a number that float64 can only hold as 0: YAML keeps the text of such, JSON does not."""
+    """Raise an error for a number that underflows to 0 in float64; JSON does not keep its text."""
     text = source.text
     small = any(e in text and re.search(f"{e}-[0-9]{{3}}", text) for e in "eE")
     if not small and "0" * 200 not in text:
@@ -151,7 +151,7 @@ _TOLD = {
 }
 
 
-# what stands before and after where the reading ended, and what is meant by it
+# text before and after the index where parsing stopped, and the hint for it
 _MEANT = [
     (r"[0-9]", r"/[0-9]", "json.hint.fraction"),
     (r",\s*", r"[\]}]", "json.hint.comma"),
@@ -167,7 +167,7 @@ _MEANT = [
 
 
 def _hint(text: str, at: int) -> str | None:
-    """Say what is meant by what stands where the reading of JSON ended."""
+    """Choose a hint from the text around the index where the JSON parser stopped."""
     before, after = text[max(at - 40, 0) : at], text[at : at + 40]
     for one, other, key in _MEANT:
         if re.search(f"(?:{one})$", before) and re.match(other, after):
@@ -176,10 +176,10 @@ def _hint(text: str, at: int) -> str | None:
 
 
 def _extent(data: Any, text: str) -> tuple[int, int]:
-    """Count how deep lists and mappings lie, up to one more than may be, and the values in them.
+    """Count the nesting depth, up to one more than the limit, and the values.
 
-    A list that begins with a number is taken for a row of numbers, as long as the text has no more
-    brackets than were found so; else every entry is looked at.
+    A list that begins with a number is assumed to be a row of numbers. If the text has more
+    brackets than are found this way, every entry is checked.
     """
     deepest, found, values = _levels(data, lambda inside: isinstance(inside[0], (list, dict)))
     if deepest <= MAX_DEPTH and _brackets(text, found) != found:
@@ -188,7 +188,7 @@ def _extent(data: Any, text: str) -> tuple[int, int]:
 
 
 def _brackets(text: str, known: int) -> int:
-    """Count the brackets that open, up to one more than known: by jumps, since they are rare."""
+    """Count opening brackets, up to one more than ``known``, with ``str.find`` because they are rare."""
     found = 0
     for bracket in "[{":
         at = text.find(bracket)
@@ -199,7 +199,7 @@ def _brackets(text: str, known: int) -> int:
 
 
 def _levels(data: Any, look: Callable[[list[Any]], bool]) -> tuple[int, int, int]:
-    """Count levels, containers and values, looking into the lists that are to be looked into."""
+    """Count levels, containers and values; ``look`` tells which lists to descend into."""
     deepest = found = values = 0
     level = [data]
     while level and deepest <= MAX_DEPTH:
@@ -222,9 +222,9 @@ _ROW = re.compile(r"[-+0-9.eE, \t\n\r]*\]")
 
 
 class _Walker:
-    """Walks a text that the JSON reader has found well formed, and notes places.
+    """Walks a text that is well-formed JSON, and records positions.
 
-    With a source it is looking for what that reader refused: a key given twice, NaN.
+    With a source it searches for what the reader rejected: a duplicate key or NaN.
     """
 
     def __init__(
@@ -236,7 +236,7 @@ class _Walker:
     ) -> None:
         self.text, self.marks, self.source = text, marks, source
         self.rows = {} if rows is None else rows
-        self.known = (0, 0, 0)  # a place, its line, and where that line begins
+        self.known = (0, 0, 0)  # an index, its line, and the index where that line begins
 
     def document(self) -> None:
         self.value((), 0)

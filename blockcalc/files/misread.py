@@ -1,6 +1,6 @@
-"""What a text holds that is not what it looks like: characters that look like others, and escapes.
+"""Find misleading text: characters that look like others, and escapes.
 
-One table of characters and one search serve every reader, so that YAML, JSON and csv say the same.
+All readers share one table of characters and one search, so YAML, JSON and csv give the same hints.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from blockcalc.messages import say
 
-# what is meant, and the characters that look like it; a span is written with two of them
+# the intended character, and its lookalikes; a range is written as first and last
 _MEANT = {
     " ": "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000",
     "": "\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff",
@@ -40,17 +40,17 @@ _SPAN = re.compile(r"(.)-(.)", re.DOTALL)
 
 
 def _spelled(signs: str) -> str:
-    """Write spans of characters out."""
+    """Expand ranges of characters."""
     return _SPAN.sub(lambda s: "".join(map(chr, range(ord(s[1]), ord(s[2]) + 1))), signs)
 
 
 _TABLE = {sign: meant for meant, signs in _MEANT.items() for sign in _spelled(signs)}
-_TABLE |= {chr(n): chr(n - 0xFEE0) for n in range(0xFF01, 0xFF5F)}  # the full-width forms of ASCII
+_TABLE |= {chr(n): chr(n - 0xFEE0) for n in range(0xFF01, 0xFF5F)}  # full-width ASCII
 
 
 @dataclass(frozen=True, slots=True)
 class Lookalike:
-    """A character at an index of a text that looks like ``meant``; ``helps`` tells whether that is to be written."""
+    """A character in a text that looks like ``meant``; ``helps`` tells whether replacing it helps."""
 
     sign: str
     at: int
@@ -58,15 +58,15 @@ class Lookalike:
     helps: bool = True
 
     def named(self) -> str:
-        """Name it, with its code point."""
+        """Give its name and code point."""
         return say("sign.named", name=_name(self.sign), code=f"U+{ord(self.sign):04X}")
 
     def message(self) -> str:
-        """Say that it is wrong where it stands."""
+        """Give the error message for its position."""
         return say("sign.wrong", sign=self.named())
 
     def advice(self) -> str | None:
-        """Say what to write, if that helps."""
+        """Say what to write instead, if that helps."""
         if not self.helps:
             return None
         if not self.meant:
@@ -74,7 +74,7 @@ class Lookalike:
         return say("sign.write", meant=_shown(self.meant))
 
     def hint(self) -> str:
-        """Name it, and say what to write."""
+        """Give its name and what to write instead."""
         return say("sign.hint", sign=self.named(), advice=self.advice())
 
 
@@ -94,7 +94,7 @@ def _shown(meant: str) -> str:
 
 
 def _meant(sign: str) -> str | None:
-    """Give what a character other than a letter stands for."""
+    """Give the intended character for one that is not a letter."""
     if sign in _TABLE:
         return _TABLE[sign]
     number = unicodedata.decimal(sign, None)
@@ -107,7 +107,7 @@ def _meant(sign: str) -> str | None:
 def lookalikes(text: str, json: bool = False) -> Iterator[Lookalike]:
     """Find every character of a text that looks like another, in order.
 
-    A letter counts only in a text that the table makes ASCII: a word of another script is no misspelling.
+    A letter counts only in a text that becomes ASCII with the table: a word in another script is not a mistake.
     """
     if text.isascii():
         return
@@ -130,33 +130,33 @@ def lookalike(text: str, json: bool = False) -> Lookalike | None:
     return next(lookalikes(text, json), None)
 
 
-# what a syntax error comes from -----------------------------------------------------------
+# the cause of a syntax error -----------------------------------------------------------
 
 MOST_TRIED = 12
-LONGEST_TRIED = 2**17  # a longer text is not read again and again
-MOST_READ = 2**20  # characters that are read again in all
+LONGEST_TRIED = 2**17  # longer texts are not parsed repeatedly
+MOST_READ = 2**20  # total number of characters that may be parsed again
 
 Breaks = Callable[[str], int | None]
 
 
 def culprit(text: str, span: tuple[int, int], breaks: Breaks, json: bool) -> Lookalike | None:
-    """Find the character that makes a text unreadable.
+    """Find the character that causes a syntax error.
 
     Parameters
     ----------
     text : str
     span : tuple of int
-        Where what could not be read begins, and where the reading ended.
+        Where the unreadable part begins, and where parsing stopped.
     breaks : callable
-        Gives the index at which the reading of a text ends, None where it can be read.
+        Gives the index at which parsing a text stops, None if it is valid.
     json : bool
-        Whether it is JSON, which has double quotes only.
+        Whether it is JSON, which has only double quotes.
 
     Returns
     -------
     Lookalike or None
-        The first of those, one or a run, without which the text would be read further; else one that
-        stands where the reading ended, with nothing to write for it.
+        The first one, or run, whose replacement lets parsing get further; otherwise one at the index
+        where parsing stopped, without a replacement.
     """
     since, broken = span
     if len(text) > LONGEST_TRIED:
@@ -180,19 +180,19 @@ def culprit(text: str, span: tuple[int, int], breaks: Breaks, json: bool) -> Loo
 
 
 def _further(text: str, at: int, before: int) -> bool:
-    """Tell whether a text is read further than before: past the next character, if that is an ordinary one."""
+    """Tell whether parsing gets further than before, past the next ordinary character."""
     return at > before + 1 or (at == before + 1 and not text[at : at + 1].isascii())
 
 
 def _spaced(text: str, one: Lookalike, json: bool) -> Lookalike:
-    """Add the space that YAML wants after the colon of a key."""
+    """Add the space that YAML needs after the colon of a key."""
     if one.meant != ":" or json or text[one.at + 1 : one.at + 2].strip(" \n") == "":
         return one
     return Lookalike(one.sign, one.at, ": ")
 
 
 def _replaced(text: str, signs: Sequence[Lookalike]) -> tuple[str, int]:
-    """Write what is meant, a space for what should not be there; say how much longer it became."""
+    """Replace lookalikes, or spaces for characters to delete; also return the change in length."""
     parts, at = [], 0
     for one in signs:
         parts += [text[at : one.at], one.meant or " "]
@@ -204,23 +204,23 @@ def _replaced(text: str, signs: Sequence[Lookalike]) -> tuple[str, int]:
 # escapes ----------------------------------------------------------------------------------
 
 ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
-_READ_AS = "nt0abevfrN_LP"  # each has a text that says what it is read as
+_READ_AS = "nt0abevfrN_LP"  # each has a message with its meaning
 _PLAIN = '"\\/ \n\t'
 
 
 def escapes_hint(typed: str, json: bool) -> str | None:
-    """Say what the backslashes of a text in double quotes were read as, and how to keep them.
+    """Explain how backslashes in double quotes were read, and how to keep them.
 
     Parameters
     ----------
     typed : str
-        The text as it was typed, with its quotes.
+        The text as typed, with its quotes.
     json : bool
         Whether it is JSON, which has no single quotes.
     """
     found = dict.fromkeys(e[1] for e in ESCAPE.finditer(typed) if e[1] not in _PLAIN)
     if not found.keys() & set(_READ_AS):
-        return None  # a code point is not written by mistake
+        return None  # escapes with a code point are assumed to be intended
     told = [
         say("escape.more" if i else "escape.first", escape=f"\\{e}", read=_read_as(e))
         for i, e in enumerate(list(found)[:3])
@@ -235,7 +235,7 @@ def _read_as(escape: str) -> str:
 
 
 def kept(typed: str, json: bool) -> str:
-    """Say how a text in double quotes is written so that its backslashes stay."""
+    """Write a text in double quotes so that its backslashes are kept."""
     inside = typed[1:-1] if typed[-1:] == '"' and len(typed) > 1 else typed[1:]
     if json:
         return say("escape.double", text='"' + inside.replace("\\", "\\\\") + '"')
@@ -244,11 +244,11 @@ def kept(typed: str, json: bool) -> str:
 
 _DECIMAL_COMMA = re.compile(r"[-+]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+),[0-9]+(?:[eE][-+]?[0-9]+)?")
 _QUOTED = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-LONGEST = 300  # digits of a number; more are beyond float64
+LONGEST = 300  # digits of a number; more exceed float64
 
 
 def number_hint(text: str) -> str | None:
-    """Say what to write instead of a text that stands for a number, here or in a table."""
+    """Say what to write instead of a text in place of a number."""
     stripped = text.strip()
     if _DECIMAL_COMMA.fullmatch(stripped):
         return say("hint.decimal_comma")

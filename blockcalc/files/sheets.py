@@ -1,6 +1,6 @@
-"""Tables of numbers in text: csv, and columns apart by tabs, semicolons or spaces.
+"""Tables of numbers in text: columns separated by commas, tabs, semicolons or spaces.
 
-A header row and an index column are left out where that is said, and pointed to where it is not.
+A header row and an index column are left out on request; if they seem to be there, a hint says so.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from blockcalc.messages.words import count
 
 SHEETS = (".csv", ".tsv", ".txt", ".dat")
 MAX_SHEET = 4 * 2**20
-SIGNS = ("\t", ";", ",")  # what stands between columns, where it is not spaces
-CERTAIN = 3  # so many of 0, 1, 2, … are taken for names; two are if the other numbers have points
-BLANK = " \t"  # no other: what only looks like a space is refused by name
+SIGNS = ("\t", ";", ",")  # column separators other than spaces
+CERTAIN = (
+    3  # this many of 0, 1, 2, … count as names; two are enough if the other numbers have points
+)
+BLANK = " \t"  # no others: lookalikes of a space are an error
 _QUOTES = r'"(?:[^"]|"")*+"'
 _UNCOMMENTED = re.compile(rf'(?:{_QUOTES}|[^"#]|"(?=[^"]*$))*+')
 _WORDS = re.compile(rf"{_QUOTES}|[^ \t]+")
@@ -37,20 +39,20 @@ _WHOLE = re.compile(r"[-+]?[0-9]+")
 
 @dataclass(frozen=True)
 class Names:
-    """Whether a table has a header row, and an index column; None where nothing is said."""
+    """Whether a table has a header row and an index column; None if not specified."""
 
     header: bool | None = None
     index: bool | None = None
 
     def __str__(self) -> str:
-        """Write it as in a file."""
+        """Write it as keys of a file."""
         own = {"header": self.header, "index": self.index}
         return ", ".join(f"{key}: true" for key, value in own.items() if value)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table: its number, its text, what stands before a comment, and the cells in that."""
+    """A line of a table: its number, its text, the text without comment, and its cells."""
 
     number: int
     text: str
@@ -59,12 +61,12 @@ class Row:
 
 
 class Sheet:
-    """A table as it was typed: rows of words, no number read yet.
+    """A table of words; numbers are not read yet.
 
     Raises
     ------
     InputError
-        The file is no text, is too large, or has no row.
+        The file is not text, is too large, or has no row.
     """
 
     def __init__(self, path: Path) -> None:
@@ -84,13 +86,13 @@ class Sheet:
     # its numbers ----------------------------------------------------------------------------
 
     def numbers(self, said: Names) -> NDArray[np.float64]:
-        """Read the numbers: all rows of one length, without the header row and the index column.
+        """Read the numbers, ``[rows, columns]``, without the header row and the index column.
 
         Raises
         ------
         InputError
-            A row has another length, a cell is no number, or none is left; with its place, and
-            with what to write where it looks like a header or an index.
+            A row has another length, a cell is not a number, or no cell is left; with its
+            position, and a hint if it looks like a header or an index.
         """
         head, rows = (self.rows[0], self.rows[1:]) if said.header else (None, self.rows)
         if not rows:
@@ -118,7 +120,7 @@ class Sheet:
         return values
 
     def _refused(self, row: Row, i: int, said: Names) -> InputError:
-        """Say what is wrong with a cell that is no number."""
+        """Make the error for a cell that is not a number."""
         column, word = list(_cells(row.own, self.sign))[i]
         if not word:
             text, hint = say("sheet.blank"), None
@@ -135,18 +137,18 @@ class Sheet:
             Fault(text, Place(str(self.path), row.number, column + 1, row.text), hint)
         )
 
-    # what stands beside them ----------------------------------------------------------------
+    # header and index -----------------------------------------------------------------------
 
     def looks(self, said: Names) -> tuple[Names, Names]:
-        """Tell which names the table seems to have.
+        """Guess which names the table has.
 
         Returns
         -------
         by_words : Names
-            What there is by what is said, by words where the others are numbers, or by an empty corner
-            or none, as pandas and R write it.
+            Names by request, by words where other cells are numbers, or by an empty or missing
+            corner, as pandas and R write it.
         by_count : Names
-            What there may be beyond that: a row or a column of 0, 1, 2, …, which can be read as numbers.
+            Further possible names: a row or a column of 0, 1, 2, …, which can also be numbers.
         """
         first, *rest = (row.words for row in self.rows)
         header = self._has_header(first, rest) if said.header is None else said.header
@@ -164,7 +166,7 @@ class Sheet:
 
     @cached_property
     def _short(self) -> bool:
-        """Tell whether the first row has one cell less than all others: none above the index."""
+        """Tell whether the first row has one cell less than all others: no cell above the index."""
         widths = [len(row.words) for row in self.rows]
         return set(widths[1:]) == {widths[0] + 1}
 
@@ -179,14 +181,14 @@ class Sheet:
         return any(_number(a) is None and _number(b) is not None for a, b in pairs)
 
     def _hint(self, said: Names) -> str | None:
-        """Say what to write where the table has names that nothing was said of."""
+        """Give the hint for names that are not declared."""
         needed, _ = self.looks(said)
         if (needed.header, needed.index) == (bool(said.header), bool(said.index)):
             return None
         return say("sheet.looks", names=needed)
 
     def remarks(self, said: Names) -> list[str]:
-        """Point to numbers that are almost surely names, and to names that are almost surely numbers."""
+        """Note numbers that are probably names, and names that are probably numbers."""
         first, *rest = (row.words for row in self.rows)
         needed, perhaps = self.looks(said)
         head = first[int(bool(said.index)) :]
@@ -205,12 +207,12 @@ class Sheet:
 
 
 def _begun(words: Sequence[str]) -> str:
-    """Write how a row begins."""
+    """Write the first cells of a row."""
     return ", ".join(words[:CERTAIN]) + (", …" if len(words) > CERTAIN else "")
 
 
 def _uncommented(line: str) -> str:
-    """Give what stands before a #, outside of quotes; nothing where only blanks do."""
+    """Give the text before a # outside quotes; empty if it is blank."""
     if "#" in line:
         found = _UNCOMMENTED.match(line)
         assert found is not None
@@ -219,7 +221,7 @@ def _uncommented(line: str) -> str:
 
 
 def _sign(lines: Sequence[str]) -> str:
-    """Find the sign between columns: the one that most lines have, of equals the first; "" is spaces."""
+    """Find the column separator: the one in most lines, the first of equals; "" means spaces."""
     bare = [re.sub(_QUOTES, "q", line) if '"' in line else line for line in lines]
     found = {sign: sum(sign in line for line in bare) for sign in SIGNS}
     found[""] = sum(bool(_SPACED.search(line)) for line in bare)
@@ -228,7 +230,7 @@ def _sign(lines: Sequence[str]) -> str:
 
 
 def _cells(line: str, sign: str) -> Iterator[tuple[int, str]]:
-    """Split a line: the place and the text of each cell; what stands in quotes is one, with its signs."""
+    """Split a line into the index and the text of each cell; quoted text is one cell."""
     if not sign:
         yield from ((found.start(), _unquoted(found[0])) for found in _WORDS.finditer(line))
         return
@@ -257,7 +259,7 @@ def _unquoted(word: str) -> str:
 
 
 def _number(word: str) -> float | None:
-    """Read a cell by the rules of the input file; None if it is no finite number."""
+    """Read a cell by the rules of the input file; None if it is not a finite number."""
     value = plain_scalar(word)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -269,7 +271,7 @@ def _number(word: str) -> float | None:
 
 
 def _counts(words: Sequence[str], others: Iterable[str]) -> bool:
-    """Tell whether words are 0, 1, 2, …, as names are given where there are none."""
+    """Tell whether words are 0, 1, 2, …, like default names."""
     if list(words) != [str(i) for i in range(len(words))]:
         return False
     if len(words) >= CERTAIN:
@@ -278,13 +280,13 @@ def _counts(words: Sequence[str], others: Iterable[str]) -> bool:
 
 
 def _labelled(body: Sequence[Sequence[str]]) -> bool:
-    """Tell whether rows begin with a word, and numbers follow."""
+    """Tell whether rows begin with a word followed by numbers."""
     numbers = [_number(word) is not None for word in body[0][1:]]
     return bool(numbers) and all(numbers) and all(_number(row[0]) is None for row in body)
 
 
 def _are_data(words: Sequence[str], steps: bool = False) -> bool:
-    """Tell whether what was left out are numbers that name nothing: fractions, or out of step."""
+    """Tell whether words left out as names look like data: fractions, or not evenly spaced."""
     values = [_number(word) for word in words]
     if None in values:
         return False

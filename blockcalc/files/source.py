@@ -1,4 +1,4 @@
-"""The text of a file, and the places in it: what the readers of YAML and JSON share."""
+"""The text of a file and the positions in it, shared by the YAML and JSON readers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from blockcalc.messages.words import did_you_mean
 
 if TYPE_CHECKING:
     from blockcalc.files.misread import Lookalike
-MOST_LOOKED = 10_000  # texts of one value that are looked through for what is wrong with it
+MOST_LOOKED = 10_000  # texts of one value that are searched for lookalikes
 
 Path = tuple[str | int, ...]
 Marks = dict[Path, tuple[int, int]]
@@ -25,9 +25,9 @@ _ENTRY = re.compile(r"[^\[\],\s]+")
 _PROPERTIES = re.compile(r"(?:[&!]\S*[ \n]+)*")  # an anchor or a tag before a value
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BLANKS = frozenset(" \t\n\x85\u2028\u2029")
-_FOLDED = re.compile(r"\\\n[ \t]*")  # a line break that a backslash takes away
+_FOLDED = re.compile(r"\\\n[ \t]*")  # a line break removed by a backslash
 _BLANK_RUN = re.compile("[ \t\n\x85\u2028\u2029]*")
-KEY = "\0"  # before a path in the marks: the place of the key, not of the value
+KEY = "\0"  # prefix of a path in the marks: the position of the key, not of the value
 
 
 def short(text: str) -> str:
@@ -37,12 +37,12 @@ def short(text: str) -> str:
 
 @dataclass
 class Source:
-    """A text and the plain data in it.
+    """A text and its plain data.
 
-    ``find_marks`` reads the text once more for the places of its values, which only an error pays for;
-    ``find_lost`` refuses numbers too small for float64, which only a text with zeros is looked through for;
-    ``rows`` has where each row of plain numbers begins, whose entries are looked for when one is asked
-    for; ``overrides`` are the places of values set beside the file; ``json`` tells which of the two it is.
+    ``find_marks`` reads the text again for the positions of its values, only for errors;
+    ``find_lost`` raises an error for numbers too small for float64, only if the text has zeros;
+    ``rows`` has the start of each row of plain numbers, whose entries are located on demand;
+    ``overrides`` are the positions of values set on the command line; ``json`` tells whether it is JSON.
     """
 
     name: str
@@ -55,9 +55,9 @@ class Source:
     json: bool = False
 
     def place(self, path: str | Path, key: bool = False) -> Place:
-        """Give the place of the value at a path, or of its key.
+        """Give the position of the value at a path, or of its key.
 
-        Where it has none of its own, of its nearest holder.
+        If it has none, that of the nearest enclosing value.
         """
         parts = parted(path)
         for n in range(len(parts), 0, -1):
@@ -76,27 +76,27 @@ class Source:
         return Place(self.name)
 
     def in_row(self, start: int, index: int) -> Place:
-        """Give the place of an entry of the row of numbers that begins at ``start``."""
+        """Give the position of an entry of the row of numbers that begins at ``start``."""
         entry = next(islice(_ENTRY.finditer(self.text, start + 1), index, None))
         line = self.text.count("\n", 0, entry.start())
         return self.at(line, entry.start() - (self.text.rfind("\n", 0, entry.start()) + 1))
 
     def refuse_lost(self) -> None:
-        """Refuse numbers that became 0 and were not, looked for once."""
+        """Raise an error for numbers that underflowed to 0; checked once."""
         if self.find_lost is not None:
             find, self.find_lost = self.find_lost, None
             find(self)
 
     def folder(self, path: Path) -> FilePath:
-        """Give the folder that a file name under a path starts from.
+        """Give the folder to which a file name under a path is relative.
 
-        That of this file; the current one for standard input, and for what is set beside the file.
+        That of this file; the current folder for standard input and for values of ``--set``.
         """
         beside = any(path[:n] in self.overrides for n in range(1, len(path) + 1))
         return FilePath() if beside or self.name.startswith("<") else FilePath(self.name).parent
 
     def value(self, path: Path) -> Any:
-        """Give what was read at a path, None where there is nothing."""
+        """Give the value at a path, None if there is none."""
         data = self.data
         for part in path:
             if isinstance(data, dict):
@@ -108,11 +108,11 @@ class Source:
         return data
 
     def misread(self, path: Path, key: bool = False) -> tuple[Place, str] | None:
-        """Find a character that looks like another in what stands at a path, or in its key.
+        """Find a character that looks like another in the value at a path, or in its key.
 
-        Gives its place, and a hint that names it.
+        Returns its position, and a hint that names it.
         """
-        from blockcalc.files.misread import lookalike  # only where something went wrong
+        from blockcalc.files.misread import lookalike  # imported only for errors
 
         texts = iter(()) if key else islice(_texts(self.value(path), path), MOST_LOOKED)
         for at, text in texts:
@@ -125,9 +125,9 @@ class Source:
         return self.character(path, True, str(last), sign.at), sign.hint()
 
     def _wrong(self, path: Path, text: str) -> Lookalike | None:
-        """Find the first character of a text that may be what is wrong with it.
+        """Find the first lookalike in a text that may be a mistake.
 
-        A title may hold any; of labels only a comma parts two; a file that is there has its name.
+        Titles may contain any character; in labels only a comma matters; names of existing files are correct.
         """
         from blockcalc.files.misread import lookalike, lookalikes
 
@@ -143,14 +143,14 @@ class Source:
         return lookalike(text, self.json)
 
     def unescaped(self, path: Path, key: bool = False) -> str | None:
-        """Say what the backslashes of a text in double quotes were read as, if it has any."""
+        """Explain how the backslashes of a text in double quotes were read, if it has any."""
         from blockcalc.files.misread import escapes_hint
 
         typed = self.typed(path, key) if isinstance(self.value(path), str) or key else None
         return escapes_hint(typed, self.json) if typed else None
 
     def typed(self, path: Path, key: bool = False) -> str | None:
-        """Give the text in double quotes that a value or a key was read from, None if it had none."""
+        """Give the source in double quotes of a value or a key, None if it was not quoted."""
         place = self.place(path, key)
         if place.line is None:
             found = _QUOTED.search(place.file)
@@ -159,9 +159,9 @@ class Source:
         return found[0] if found else None
 
     def character(self, path: Path, key: bool, text: str, index: int) -> Place:
-        """Give the place of one character of a text that was read at a path, or of its key.
+        """Give the position of one character of a text at a path, or of its key.
 
-        Where it cannot be told, the place of the whole.
+        If it is unknown, the position of the whole text.
         """
         place = self.place(path, key)
         if not path and () in self._marks:
@@ -172,7 +172,7 @@ class Source:
         return place if at is None else self.at(*self.spot(at))
 
     def _start(self, place: Place) -> int:
-        """Give the index where the text of a value begins, past its anchor."""
+        """Give the index where the text of a value begins, after its anchor."""
         at = 0
         assert place.line is not None
         assert place.column is not None
@@ -199,16 +199,16 @@ class Source:
         return marks
 
     def fail(self, message: str, line: int, column: int, hint: str | None = None) -> InputError:
-        """Make the error for a place of this text."""
+        """Make the error for a position in this text."""
         return InputError(Fault(message, self.at(line, column), hint))
 
     def fail_at(self, message: str, index: int, hint: str | None = None) -> InputError:
-        """Make the error for an index of this text."""
+        """Make the error for an index in this text."""
         return self.fail(message, *self.spot(index), hint)
 
 
 def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Give the texts of a value, each with its path."""
+    """Yield the texts in a value, each with its path."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, list):
@@ -218,16 +218,16 @@ def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def parted(path: str | Path) -> Path:
-    """Split a dotted path into its keys and places in lists."""
+    """Split a dotted path into keys and list indices."""
     if isinstance(path, str):
         return tuple(int(p) if is_index(p) else p for p in path.split("."))
     return path
 
 
 def _walk(text: str, at: int, read: str) -> int | None:
-    """Follow a scalar that begins at an index as far as it was read; give the index of its last character.
+    """Follow a scalar from its first index to the end of ``read``; return the index of the last character.
 
-    Folded lines, doubled single quotes and escapes are stepped over; None where it is no such scalar.
+    Folded lines, doubled single quotes and escapes are handled; None if the text does not match.
     """
     from blockcalc.files.misread import ESCAPE
 
@@ -241,7 +241,7 @@ def _walk(text: str, at: int, read: str) -> int | None:
         if quote == '"' and here == "\\" and (escape := ESCAPE.match(text, at)):
             at = escape.end()
         elif sign in _BLANKS and here in _BLANKS:
-            if after not in _BLANKS:  # a run of blanks may have been folded into fewer
+            if after not in _BLANKS:  # several blanks may have been folded into fewer
                 at = _BLANK_RUN.match(text, at).end()  # type: ignore[union-attr]
         elif here == sign:
             at += 2 if sign == quote == "'" else 1
@@ -251,12 +251,12 @@ def _walk(text: str, at: int, read: str) -> int | None:
 
 
 def is_index(word: str) -> bool:
-    """Tell whether a part of a path is a place in a list."""
+    """Tell whether a part of a path is a list index."""
     return word.isascii() and word.isdecimal() and len(word) < 10
 
 
 def nearby(path: FilePath) -> str | None:
-    """Offer a file that is nearly where one was looked for: by another case, ending or spelling, or one folder up."""
+    """Suggest a file with a similar name: other case, ending or spelling, or one folder up."""
     try:
         names = sorted(os.listdir(path.parent))
     except OSError:

@@ -1,6 +1,6 @@
-"""Tensors in npz, npy, safetensors and text files: listed by their headers, read when asked for.
+"""Tensors in npz, npy, safetensors and text files: listed by their headers, read on demand.
 
-Nothing is unpickled, and nothing is allocated because a header says so: the numbers must be there.
+Nothing is unpickled, and nothing is allocated on the word of a header: the data must exist.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ from blockcalc.limits import MOST_NUMBERS as MOST_NUMBERS
 from blockcalc.messages import say
 
 CHUNK = 2**20
-STORED = (0, 8)  # as it is, and deflated: what is read of these is bounded by what is asked for
-DEFLATE = 1032  # what one byte can become at most
+STORED = (0, 8)  # stored and deflated: reading these is bounded by the requested size
+DEFLATE = 1032  # the largest expansion of one byte
 
 Window = tuple[slice, ...]
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of a file, without its numbers; ``dtype`` as NumPy or safetensors names it.
+    """A tensor of a file, without its numbers; ``dtype`` is the name in NumPy or safetensors.
 
-    ``numbers`` are those of a text file, which have to be read for the shape; ``remarks`` is what is
-    to be said of it.
+    ``numbers`` is set for a text file, which is read whole for its shape; ``remarks`` are notes about it.
     """
 
     name: str
@@ -46,7 +45,7 @@ class Tensor:
 
     @property
     def readable(self) -> bool:
-        """Tell whether its numbers become float64: floats and whole numbers do."""
+        """Tell whether its numbers can be converted to float64: floats and integers can."""
         return self.dtype in _READABLE
 
 
@@ -58,7 +57,7 @@ _READABLE = {
 
 
 def tensors(path: Path, names: Names | None = None) -> list[Tensor]:
-    """List the tensors of a file, reading its headers only; a text file is read whole.
+    """List the tensors of a file, reading only its headers; a text file is read whole.
 
     Parameters
     ----------
@@ -70,7 +69,7 @@ def tensors(path: Path, names: Names | None = None) -> list[Tensor]:
     Raises
     ------
     InputError
-        The file is not there, or is not what its name says.
+        The file does not exist, or does not have the format of its name.
     """
     with _refusing(path):
         ending = _ending(path)
@@ -80,7 +79,7 @@ def tensors(path: Path, names: Names | None = None) -> list[Tensor]:
 
 
 def listed_tensors(path: Path) -> list[Tensor]:
-    """List the tensors of a file; of a text file, with the names that it seems to have set apart."""
+    """List the tensors of a file; from a text file, guessed header and index are left out."""
     if path.suffix.lower() not in SHEETS:
         return tensors(path)
     with _refusing(path):
@@ -101,7 +100,7 @@ def _sheet(sheet: Sheet, names: Names) -> Tensor:
 def read(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[np.float64]:
     """Read a tensor, or a window of its rows and columns, as float64.
 
-    bfloat16 and float16 are widened exactly. What is not finite is refused with its place.
+    bfloat16 and float16 are upcast exactly. A number that is not finite is an error with its position.
     """
     with _refusing(path):
         if not tensor.readable:
@@ -135,13 +134,13 @@ def _ending(path: Path) -> str:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """Say in one line what is wrong with a file."""
+    """Convert the errors of reading a file to an InputError."""
     place = Place(str(path))
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
             raise InputError(Fault(say("weights.special"), place))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NumPy's, of types with an old name
+            warnings.simplefilter("ignore")  # from NumPy, for dtypes with an old name
             yield
     except InputError:
         raise
@@ -154,7 +153,7 @@ def _refusing(path: Path) -> Iterator[None]:
         raise InputError(Fault(say("file.unreadable", problem=problem), place)) from None
     except MemoryError:
         raise InputError(Fault(say("weights.memory"), place)) from None
-    except Exception as error:  # whatever a broken file makes of the library that reads it
+    except Exception as error:  # any error that a library raises for a broken file
         problem = str(error) if isinstance(error, Broken) else say("weights.damaged")
         text = say("weights.broken", kind=path.suffix[1:], problem=problem)
         raise InputError(Fault(text, place)) from None
@@ -165,8 +164,8 @@ def _refusing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _archive(path: Path) -> Iterator[Any]:
-    """Open an archive; what the reader of archives makes of a broken one is no fault of the system's."""
-    import zipfile  # most runs open none
+    """Open an archive; errors of the zip reader mean that the archive is broken."""
+    import zipfile  # imported here because most runs open no archive
 
     with path.open("rb") as stream:
         try:
@@ -195,7 +194,7 @@ def _npz(path: Path) -> Iterator[Tensor]:
 
 
 def _size(info: Any, path: Path) -> int:
-    """Give how many bytes an entry of an archive has, if there is room for them."""
+    """Give the size of an archive entry in bytes, if it is possible for this file."""
     packed: int = info.compress_size
     most = packed * (DEFLATE if info.compress_type else 1)
     if packed > path.stat().st_size or info.file_size > most:
@@ -219,7 +218,7 @@ def _read_npz(path: Path, tensor: Tensor, window: Window) -> NDArray[Any]:
 def _entries(
     stream: IO[bytes], header: Npy, tensor: Tensor, room: int, first: int, last: int | None
 ) -> NDArray[Any]:
-    """Read an array from a stream, or some of its rows; those before them are passed by."""
+    """Read an array from a stream, or some of its rows; earlier rows are skipped."""
     dtype = _expected(header, tensor)
     height, *others = header.shape or (1,)
     width = math.prod(others) * dtype.itemsize
@@ -237,7 +236,7 @@ def _entries(
 
 
 def _expected(header: Npy, tensor: Tensor) -> np.dtype[Any]:
-    """Give the type of an array whose header was read before, if it is still the same."""
+    """Give the dtype of an array whose header was read before, if it is unchanged."""
     if header.dtype is None or (header.shape, header.name) != (tensor.shape, tensor.dtype):
         raise Broken(say("weights.changed"))
     return header.dtype
@@ -263,7 +262,7 @@ def _read_npy(path: Path, tensor: Tensor, window: Window) -> NDArray[Any]:
 
 
 def _safe_open(path: Path) -> Any:
-    """Find the reader of the format, which comes with an extra."""
+    """Import the reader of safetensors, an optional dependency."""
     try:
         from safetensors import safe_open
     except ImportError:
@@ -276,7 +275,7 @@ def _safetensors(path: Path) -> Iterator[Tensor]:
     safe_open = _safe_open(path)
     with path.open("rb") as stream:
         header = read_safetensors(stream, path.stat().st_size)
-    with safe_open(str(path), framework="numpy"):  # it refuses what overlaps, and holes
+    with safe_open(str(path), framework="numpy"):  # it rejects overlaps and gaps
         yield from (Tensor(name, *header[name]) for name in sorted(header))
 
 
@@ -297,9 +296,9 @@ _FORMATS: dict[str, tuple[Lister, Reader]] = {
     ".safetensors": (_safetensors, _read_safetensors),
 }
 ENDINGS = (*_FORMATS, *SHEETS)
-SINGLE = (".npy", *SHEETS)  # a file of these holds one matrix
+SINGLE = (".npy", *SHEETS)  # formats with one matrix per file
 
 
 def numbers_in(shape: tuple[int, ...]) -> int:
-    """Count the numbers of a shape."""
+    """Count the entries of a shape."""
     return math.prod(shape)

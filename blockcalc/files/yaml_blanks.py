@@ -1,14 +1,14 @@
-"""The blanks of a YAML text: a lone ``?`` where a number could stand is a number not judged.
+"""Blanks in a YAML text: a lone ``?`` in place of a number is a number left open.
 
-To YAML it would begin a key. The text is walked once, along its quotes, brackets and comments, and
-only what YAML would take for a value of its own is written as null; a question in a text stays one.
+In YAML it would begin a key. The text is scanned once, with its quotes, brackets and comments, and
+only a ``?`` in the place of a value is replaced by null; question marks in texts are kept.
 """
 
 from __future__ import annotations
 
 import re
 
-# what YAML 1.1 takes for the end of a line, and YAML 1.2 and editors do not
+# line ends in YAML 1.1, but not in YAML 1.2 and in editors
 _ENDS = str.maketrans(dict.fromkeys("\x85\u2028\u2029", " "))
 _SIGN = re.compile(r"[\"'#\[\]{}?|>\n]")
 _QUOTED = {
@@ -20,11 +20,11 @@ _BLOCK = re.compile(r"[|>][-+0-9]* *(?:#.*)?\n")
 _ANCHOR = r"(?:&[^\s\[\]{},]+ +)?$"
 _INSIDE = re.compile(rf"(?:^|[\[{{,:]) *{_ANCHOR}")
 _OUTSIDE = re.compile(rf" *+(?:- ++)*+(?:[^:\n]++: +)?{_ANCHOR}")
-_LONGEST = 1500  # a key of YAML has no more than 1024 signs
+_LONGEST = 1500  # a YAML key has at most 1024 characters
 
 
 def prepared(text: str) -> str:
-    """Write lone blanks as YAML's null, and old line ends as spaces: each as long as before."""
+    """Replace blanks by YAML's null and old line ends by spaces, keeping all lengths."""
     text = text if text.isascii() else text.translate(_ENDS)
     if "?" not in text:
         return text
@@ -35,9 +35,9 @@ def prepared(text: str) -> str:
 
 
 def _blanks(text: str) -> list[int]:
-    """Find the question marks that stand where a value would."""
+    """Find the question marks in the place of a value."""
     found: list[int] = []
-    at = depth = line = 0  # line is where the present one begins
+    at = depth = line = 0  # line is the start of the current line
     while sign := _SIGN.search(text, at):
         start, at = sign.start(), sign.end()
         match sign[0]:
@@ -64,20 +64,20 @@ def _blanks(text: str) -> list[int]:
 
 
 def _end(text: str, at: int) -> int:
-    """Give the end of the line."""
+    """Give the index of the end of the line."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end
 
 
 def _begins(text: str, line: int, at: int, depth: int) -> bool:
-    """Tell whether a value may begin here: within brackets after a sign, else after a key or a dash."""
+    """Tell whether a value may begin here: in brackets after punctuation, else after a key or a dash."""
     if depth:
         return _INSIDE.search(text[max(line, at - 80) : at]) is not None
     return at - line < _LONGEST and _OUTSIDE.fullmatch(text[line:at]) is not None
 
 
 def _after_block(text: str, line: int, at: int) -> int:
-    """Pass the lines of a text by indentation: those that stand further in than the one it begins in."""
+    """Skip a block text: the lines indented deeper than the line in which it begins."""
     inset = _inset(text, line)
     while at < len(text):
         start = at + 1
@@ -89,6 +89,6 @@ def _after_block(text: str, line: int, at: int) -> int:
 
 
 def _inset(text: str, line: int) -> int:
-    """Count the spaces before a line's first sign; those of dashes count with them."""
+    """Count the indentation of a line; dashes count as spaces."""
     end = _end(text, line)
     return len(text[line:end]) - len(text[line:end].lstrip(" "))

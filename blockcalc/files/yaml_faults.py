@@ -1,4 +1,4 @@
-"""Where YAML breaks off: what the parser says, in our own words, at its true place."""
+"""Syntax errors of YAML: the messages of the parser in plain words, at the right position."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
 
 
 class Broken(NamedTuple):
-    """Where a text breaks off, with where that began, and what the parser says of both."""
+    """A syntax error: its index, the index of its context, and the parser's messages for both."""
 
     source: Source
     at: int
@@ -34,17 +34,17 @@ class Broken(NamedTuple):
 
     @property
     def before(self) -> str:
-        """The line as far as it was read."""
+        """The line up to the error."""
         text = self.source.text
         return text[text.rfind("\n", 0, self.at) + 1 : self.at]
 
     def fault(self, key: str, at: int | None = None, **fields: Any) -> InputError:
-        """Make the error; the hint is that of the key, or of what the text seems to mean."""
+        """Make the error; the hint is that of the key, or one guessed from the text."""
         hint = say(f"{key}.hint", **fields) if known(f"{key}.hint") else None
         return self.told(say(key, **fields), hint, at)
 
     def told(self, problem: str, hint: str | None, at: int | None = None) -> InputError:
-        """Make the error for a problem in words."""
+        """Make the error for a problem given as text."""
         text = self.source.text
         first = text.rfind("\n", 0, max(text.rfind("\n", 0, self.at), 0)) + 1
         end = text.find("\n", self.at)
@@ -55,9 +55,9 @@ class Broken(NamedTuple):
 
 
 def spot(error: Any, text: str) -> tuple[int, int]:
-    """Give the indices where an error is and where what it belongs to begins.
+    """Give the index of an error and the index of its context.
 
-    A quote that is never closed is wrong where it opens.
+    A quote that is never closed is reported where it opens.
     """
     there = getattr(error, "problem_mark", None)
     begun = getattr(error, "context_mark", None)
@@ -68,7 +68,7 @@ def spot(error: Any, text: str) -> tuple[int, int]:
 
 
 def syntax_fault(source: Source, error: Any, breaks: Breaks) -> InputError:
-    """Say in plain words what a YAML error means for the person."""
+    """Translate an error of the YAML parser."""
     if getattr(error, "problem_mark", None) is None:
         found = _REFUSED.search(source.text)
         if found is None:
@@ -88,11 +88,11 @@ def syntax_fault(source: Source, error: Any, breaks: Breaks) -> InputError:
     return broken.fault("yaml.other")
 
 
-# one teller for each kind of break ----------------------------------------------------------
+# one function for each kind of error ----------------------------------------------------------
 
 
 def _tab(broken: Broken) -> InputError:
-    """Name a tab, in an indentation or after a dash."""
+    """Report a tab in an indentation or after a dash."""
     before, source = broken.before, broken.source
     if not before.strip():
         return source.fail_at(say("yaml.tab"), broken.at, say("yaml.tab.hint"))
@@ -105,14 +105,14 @@ def _deep(broken: Broken) -> InputError:
 
 
 def _colon(broken: Broken) -> InputError:
-    """Tell a colon within a text from a key that stands where none can."""
+    """Distinguish a colon within a text from a misplaced key."""
     if re.fullmatch(r"\s*[\w.]+", broken.before) and broken.at > len(broken.before):
         return broken.told(say("yaml.colon"), say("yaml.colon.line"))
     return broken.fault("yaml.colon")
 
 
 def _opened(key: str) -> Callable[[Broken], InputError]:
-    """Name the bracket that is still open."""
+    """Report the bracket that is still open."""
 
     def tell(broken: Broken) -> InputError:
         line, column = broken.source.spot(broken.since)
@@ -122,7 +122,7 @@ def _opened(key: str) -> Callable[[Broken], InputError]:
 
 
 def _value(broken: Broken) -> InputError:
-    """Say what stands where a value should."""
+    """Report what is in the place of a value."""
     if broken.sign and broken.sign in "]}":
         return broken.fault("yaml.closes", sign=broken.sign)
     if broken.source.text[broken.at : broken.at + 3] in ("", "---", "..."):
@@ -132,7 +132,7 @@ def _value(broken: Broken) -> InputError:
 
 
 def _end(broken: Broken) -> InputError:
-    """Say what stands where a mapping, a list or the whole has come to its end."""
+    """Report what follows the end of a mapping, a list or the whole text."""
     if broken.source.text.startswith("%") and "document start" in broken.problem:
         return broken.fault("yaml.directive", 0)
     if broken.sign and broken.sign in "]}":
@@ -149,7 +149,7 @@ def _quote(broken: Broken) -> InputError:
 
 
 def _escape(broken: Broken) -> InputError:
-    """Show an escape that is none, and the text in single quotes."""
+    """Report an invalid escape, and suggest single quotes."""
     text = broken.source.text
     at = text.rfind("\\", 0, broken.at + 1)
     typed = _DOUBLE.match(text, broken.since)
@@ -168,7 +168,7 @@ def _escape(broken: Broken) -> InputError:
 
 
 def _named(key: str) -> Callable[[Broken], InputError]:
-    """Name the sign with which what breaks off begins."""
+    """Report the character with which the invalid token begins."""
 
     def tell(broken: Broken) -> InputError:
         return broken.fault(key, sign=broken.source.text[broken.since])

@@ -26,7 +26,7 @@ _WORDS: dict[str, Any] = {
 
 
 def plain_scalar(text: str) -> Any:
-    """Read a plain scalar by the core rules of YAML 1.2; what is no number stays text."""
+    """Read a plain scalar by the core schema of YAML 1.2; anything but a number stays text."""
     if text in _WORDS:
         return _WORDS[text]
     if _INT.fullmatch(text):
@@ -38,7 +38,7 @@ def plain_scalar(text: str) -> Any:
     return text
 
 
-# a line of nothing but numbers in brackets, after a dash, a key or an anchor, before a comment
+# a line with only numbers in brackets, after a dash, a key or an anchor, before a comment
 _LINE = re.compile(
     r"( *+(?:- ++)*+(?:[A-Za-z_][A-Za-z0-9_]*+: ++)?+(?:&[A-Za-z0-9_]++ ++(?=\[\[))?+[-+0-9.eE, \[\]]*+)"
     r"((?<= )#.*)?"
@@ -48,18 +48,18 @@ _HUGE = 1e300
 
 
 class _Odd(Exception):
-    """A row in short form is not what it seemed; the text has to be read number by number."""
+    """A shortened row is not a row of numbers; the text must be read number by number."""
 
 
-LABELS = "tokens"  # where a number is a text as it was typed: 007 stays 007
+LABELS = "tokens"  # paths whose numbers are kept as text: 007 stays 007
 
 
 def read_yaml(source: Source, at: Path = ()) -> Any:
-    """Read a text; ``at`` is the path that its value will have.
+    """Read a text; ``at`` is the path of its value.
 
-    A row of plain numbers is handed to the YAML parser as one quoted text of the same length, and its
-    numbers are read by themselves: a matrix needs no node for each number. Where anything is odd
-    the text is read again as it stands.
+    A row of plain numbers is passed to the YAML parser as one quoted text of the same length, and its
+    numbers are read separately, so a matrix needs no node for each number. If anything is unusual,
+    the text is read again without this shortcut.
     """
     source.find_marks = _mark
     short, rows = _shortened(source.text)
@@ -71,12 +71,12 @@ def read_yaml(source: Source, at: Path = ()) -> Any:
                 return data
         except (InputError, _Odd):
             if builder.nodes > MAX_NODES or builder.count > MAX_VALUES:
-                raise  # number by number there are only more
+                raise  # number by number there are only more nodes
     return _Builder(source).document(at)
 
 
 def _mark(source: Source, marks: Marks) -> None:
-    """Note the places of a text that has been read; rows of plain numbers are noted whole."""
+    """Record the positions in a text; rows of plain numbers are recorded whole."""
     short, rows = _shortened(source.text)
     builder = _Builder(source, short, rows, marks)
     with suppress(InputError, _Odd):
@@ -89,7 +89,7 @@ def _mark(source: Source, marks: Marks) -> None:
 
 
 def _shortened(text: str) -> tuple[str, set[tuple[int, int]]]:
-    """Quote every row of plain numbers; give the text and where the rows begin."""
+    """Quote every row of plain numbers; return the text and the starts of the rows."""
     lines = text.split("\n")
     rows: set[tuple[int, int]] = set()
     for i, line in enumerate(lines):
@@ -101,7 +101,7 @@ def _shortened(text: str) -> tuple[str, set[tuple[int, int]]]:
 
 
 def _numbers(text: str) -> list[Any]:
-    """Read the numbers of a row, each as by itself."""
+    """Read the numbers of a row, each by the rules of a single number."""
     try:
         found: list[Any] = json.loads(f"[{text}]")
         if max(found) < _HUGE and min(found) > -_HUGE and (0 not in found or "-" not in text):
@@ -137,10 +137,10 @@ def _breaks(text: str) -> int | None:
 
 
 class _Builder:
-    """Builds plain data from YAML events, within bounds, and notes places if asked.
+    """Builds plain data from YAML events, within limits, and records positions on request.
 
-    ``short`` is the text with its rows of numbers quoted, ``rows`` where they begin; ``met`` counts
-    those that were read.
+    ``short`` is the text with its rows of numbers quoted, ``rows`` are their starts; ``met`` counts
+    those already read.
     """
 
     def __init__(
@@ -173,10 +173,10 @@ class _Builder:
             if not isinstance(more, yaml.StreamEndEvent):
                 raise self.fail("yaml.second_document", more)
             return data
-        except (yaml.YAMLError, ValueError) as error:  # the latter of the loader without libyaml
+        except (yaml.YAMLError, ValueError) as error:  # the latter from the loader without libyaml
             if self.short is not None:
                 raise _Odd from None
-            from blockcalc.files.yaml_faults import syntax_fault  # only where something went wrong
+            from blockcalc.files.yaml_faults import syntax_fault  # imported only for errors
 
             raise syntax_fault(self.source, error, _breaks) from None
 
@@ -220,11 +220,11 @@ class _Builder:
         return value
 
     def is_row(self, event: Any) -> bool:
-        """Tell whether a quoted text is a row in short form: one begins there."""
+        """Tell whether a quoted text is a shortened row: one begins at its position."""
         return (event.start_mark.line, event.start_mark.column) in self.rows
 
     def row(self, event: Any, path: Path, depth: int) -> list[Any]:
-        """Read a row in short form."""
+        """Read a shortened row."""
         if depth >= MAX_DEPTH:
             raise _Odd
         if self.marks is not None:

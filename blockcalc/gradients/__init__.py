@@ -1,1 +1,1 @@
-"""The backward pass of a spec: loss, gradients, differences, stacks."""
+"""The backward pass of a spec: loss, gradients, central differences, stacks."""

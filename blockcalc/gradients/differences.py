@@ -1,4 +1,4 @@
-"""Central differences beside gradients."""
+"""Check gradients against central differences."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from blockcalc.program.trace import Trace
 MOST_ENTRIES = 5000
 STEP = 1e-6
 AGREES = 1e-6
-BEND = 0.1  # of the scale at which the loss bends: where the steps begin that grow shorter
-SHORTER = 3.0  # each step is so much shorter than the one before
+BEND = 0.1  # the first step, relative to the scale on which the loss curves
+SHORTER = 3.0  # factor from one step to the next, shorter one
 STEPS = 14
 MOST_SHORTER = 12
 ROUND_OFF = 8 * np.finfo(np.float64).eps
@@ -33,7 +33,7 @@ ROUND_OFF = 8 * np.finfo(np.float64).eps
 
 @dataclass(frozen=True)
 class Difference:
-    """A gradient beside its central differences.
+    """A gradient compared with its central differences.
 
     Attributes
     ----------
@@ -41,11 +41,11 @@ class Difference:
     norm, numeric : float
         The norm of the gradient, and that of its differences.
     largest, relative : float
-        The largest difference between them, and that by the largest gradient of all.
+        The largest difference between them, absolute and relative to the largest gradient of all.
     wrong : int
-        How many entries differ by more than their differences may be off.
+        How many entries differ by more than the error bound of the differences.
     unjudged : int
-        How many entries no step judges: the loss bends too fast beside its round-off.
+        How many entries cannot be checked: the loss is too curved for its round-off.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Difference:
 
 
 def differences(spec: Spec, kind: str | None, trace: Trace) -> list[Difference]:
-    """Hold every gradient of a weight and of x against central differences.
+    """Check the gradients of all weights and of x against central differences.
 
     Raises
     ------
@@ -89,7 +89,7 @@ class _Moved:
         self.noise = ROUND_OFF * sum(self._felt(eq) for eq in program.equations)
 
     def _felt(self, eq: Equation) -> float:
-        """Give how much the loss feels of the round-off of a step: its gradient times its terms."""
+        """Estimate the effect of the round-off of a step on the loss: its gradient times its terms."""
         slope = np.abs(gradient_of(self.trace, eq.out.name))
         value = np.abs(self.trace.arrays[eq.out.name])
         size = eq.op.magnitude([self.trace.arrays[ref.name] for ref in eq.inputs])
@@ -98,30 +98,30 @@ class _Moved:
         return float(np.sum(felt[np.isfinite(felt)]))
 
     def __call__(self, name: str, at: tuple[int, ...], h: float) -> tuple[float, float]:
-        """Give the loss with an entry moved, and by how much it has moved as floats go."""
+        """Give the loss with one entry changed by h, and the actual change in floating point."""
         values = self.values(name, at, h)
         out = values[self.program.equations[-1].out.name]
         moved = float(values[name][at] - self.arrays[name][at])
         return loss_value(self.loss, out, self.other), moved
 
     def values(self, name: str, at: tuple[int, ...], h: float) -> dict[str, Array]:
-        """Give every number with an entry moved."""
+        """Compute all values with one entry changed by h."""
         changed = self.arrays[name].copy()
         changed[at] += h
         return _moved(self.program, {**self.arrays, name: changed}, self.trace)
 
     def longest(self, name: str, at: tuple[int, ...], h: float) -> float:
-        """Give the step at which the loss begins to bend, measured with a step of h.
+        """Estimate, from a step of h, the step at which the loss is no longer linear.
 
-        A norm bends where the deviations of a row change by as much as their divisor; an exponential and an
-        activation where what they take changes by about 1.
+        A norm is nonlinear where the deviations of a row change by as much as their divisor; an exponential and an
+        activation where their operand changes by about 1.
         """
         for _ in range(MOST_SHORTER):
             values = self.values(name, at, h)
             bent = max((self._bent(eq, values) for eq in self.program.equations), default=0.0)
             if bent <= 2 * BEND:
                 break
-            h *= BEND / bent  # what has bent already has moved less than it would: measure again
+            h *= BEND / bent  # beyond the linear range ``bent`` is too small: measure again
         return h
 
     def _bent(self, eq: Equation, values: Mapping[str, Array]) -> float:
@@ -147,12 +147,14 @@ class _Moved:
             return math.nan, math.inf
         noise = (self.noise + ROUND_OFF * (abs(up) + abs(down))) / wide
         curve = abs(up + down - 2 * self.base) / (wide / 2) ** 2
-        blur = ROUND_OFF * float(np.abs(self.arrays[name]).max())  # no entry is where it was to be
+        blur = ROUND_OFF * float(
+            np.abs(self.arrays[name]).max()
+        )  # the changed entry itself is rounded
         return (up - down) / wide, noise + curve * blur
 
 
 def _difference(name: str, moved: _Moved, exact: Array, top: float) -> Difference:
-    """Compare a gradient with differences, entry by entry."""
+    """Compare a gradient with central differences, entry by entry."""
     numeric = np.zeros_like(exact)
     wrong = unjudged = 0
     for at in np.ndindex(exact.shape):
@@ -169,17 +171,17 @@ def _difference(name: str, moved: _Moved, exact: Array, top: float) -> Differenc
 
 
 CURVED = ("exp", "tanh", "erfc")
-ENOUGH = 1e-3  # an estimate that may be off by more, of the largest gradient, judges nothing
+ENOUGH = 1e-3  # an estimate with a larger error, relative to the largest gradient, is not used
 
 
 def _estimate(
     name: str, at: tuple[int, ...], moved: _Moved, exact: float, top: float
 ) -> tuple[float, float]:
-    """Estimate a slope, and how far the estimate may be off.
+    """Estimate a derivative and the error of the estimate.
 
-    The usual step is taken where it agrees. Else steps grow shorter, each freed of its error in h² by the one before
-    (Richardson), and the estimate is where three of them agree best, with their spread as its error: it does not look at the
-    gradient.
+    The usual step is used if it agrees with the gradient. Otherwise steps get shorter, each with its error in h² removed by
+    the one before (Richardson), and the estimate is where three of them agree best, with their spread as its error; this
+    does not use the gradient.
     """
     size = abs(float(moved.arrays[name][at]))
     usual = moved.slope(name, at, STEP * max(1.0, size))
@@ -199,9 +201,9 @@ def _estimate(
 
 
 def _moved(program: Program, values: dict[str, Array], trace: Trace) -> dict[str, Array]:
-    """Work a block forward with something moved.
+    """Compute a block forward with changed values.
 
-    Every ReLU stays on the side that it is on, and a row that could not be divided stays 0.
+    Every ReLU keeps its branch, and an undefined row of a norm stays 0.
     """
     with np.errstate(all="ignore"):
         for eq in program.equations:
@@ -222,7 +224,10 @@ def _moved(program: Program, values: dict[str, Array], trace: Trace) -> dict[str
 
 
 def _held(body: Expr, n: int) -> Expr:
-    """Keep every max(0, u) of a body on its side: the n slots after its own are its operands before they moved."""
+    """Keep every max(0, u) on its side of 0, by the operands before the step.
+
+    The n slots after those of the body are its operands before the step.
+    """
     match body:
         case Call(function="max", args=(Num(value=0.0), u)):
             was = substitute(u, lambda e: Slot(e.index + n) if isinstance(e, Slot) else e)

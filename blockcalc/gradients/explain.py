@@ -1,4 +1,4 @@
-"""What is said of a backward pass: the forward in brief, the loss, every gradient, and all of them in a table."""
+"""Explain a backward pass: forward summary, loss, every gradient, and a table of all gradients."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from blockcalc.program.loss import LOSSES, Loss
 from blockcalc.program.program import Equation, Section
 from blockcalc.program.trace import Step, Trace
 
-NOTHING = 1e-13  # of the largest gradient: what is smaller is round-off
+NOTHING = 1e-13  # relative to the largest gradient: smaller entries are round-off
 INNER = ("product", "row_sum", "row_mean", "product_mean", "each", "along", "slope")
 
 
 def explain_gradient(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Piece]:
-    """Say everything about a run forward and backward, piece by piece.
+    """Explain a forward and backward run, piece by piece.
 
     Raises
     ------
     UsageError
-        A pattern of ``depth`` fits no step.
+        A pattern of ``depth`` matches no step.
     """
     return GradientExplainer(spec, trace, depth or Depth()).pieces()
 
 
 class GradientExplainer(Explainer):
-    """Says everything about a run that goes backward."""
+    """Explains a run with a backward pass."""
 
     def pieces(self) -> Iterator[Piece]:
         self.start = self.program.start()
@@ -74,7 +74,7 @@ class GradientExplainer(Explainer):
 
     @property
     def loss(self) -> Loss:
-        """Find the loss."""
+        """Give the loss."""
         (section,) = (s for s in self.program.sections if s.name == "loss")
         return LOSSES[section.settings.of]
 
@@ -105,7 +105,7 @@ class GradientExplainer(Explainer):
     # pieces -----------------------------------------------------------------------------
 
     def brief(self) -> Listing:
-        """List the forward steps, one line each."""
+        """List the forward steps, one line for each."""
         rows: list[tuple[Entry, ...]] = []
         for i, eq in enumerate(self.start.equations, 1):
             formula = eq.op.formula([Name(r.symbol) for r in eq.inputs])
@@ -165,7 +165,7 @@ class GradientExplainer(Explainer):
                     yield say("note.step_at_zero", n=n, total=taken.size)
 
     def unseen(self, eq: Equation) -> list[str]:
-        """Name the rows of a softmax's gradient that see nothing."""
+        """Name the fully masked rows in the gradient of a softmax."""
         outs = {s.out.name for s in self.start.sections if s.kind == "softmax"}
         first = eq.inputs[0].name if eq.inputs else ""
         if first not in outs or len(eq.inputs) != 3:
@@ -204,7 +204,7 @@ class GradientExplainer(Explainer):
         return Listing(columns, tuple(rows), (len(rows) - 1,))
 
     def reason(self, ref: Ref, quiet: Array) -> str:
-        """Say why entries of a gradient are 0, where that is known."""
+        """Say why entries of a gradient are 0, if that is known."""
         *lead, part, _ = f"..{ref.name}".split(".")
         start = ".".join(x for x in lead if x)
         start = f"{start}." if start else ""
@@ -222,7 +222,7 @@ class GradientExplainer(Explainer):
         return say("why.masked") if ref.role == "data" and self._unseen(start, quiet) else ""
 
     def _constant(self) -> bool:
-        """Tell whether the loss sums rows that a norm has just brought to the same sum."""
+        """Tell whether the loss is a sum of normalized rows, which is constant."""
         last = self.start.sections[-1] if self.start.sections else None
         norm = (
             last is not None
@@ -232,7 +232,7 @@ class GradientExplainer(Explainer):
         return self.loss.uniform and norm and isinstance(self.start.equations[-1].op, Quotient)
 
     def _dead(self, start: str, ref: Ref, quiet: Array) -> Array | None:
-        """Find the zeros that belong to a hidden unit which ReLU silences for all tokens."""
+        """Find the zeros of hidden units for which ReLU gives 0 for all tokens."""
         takes = {f"{start}ffn.pre", f"{start}ffn.gate"}
         made = [eq for eq in self.start.equations if eq.inputs and eq.inputs[0].name in takes]
         relu = any(eq.op == ACTIVATIONS["relu"] for eq in made)
@@ -246,7 +246,7 @@ class GradientExplainer(Explainer):
         return np.asarray(quiet & silent.reshape(shape))
 
     def _shifts_scores(self, ref: Ref, quiet: Array) -> bool:
-        """Tell whether zeros are those of a bias of keys, which adds the same to all scores of a query."""
+        """Tell whether zeros are due to a bias of keys, which adds a constant to all scores of a query."""
         equations = self.start.equations
         made = next((eq for eq in equations if ref in eq.inputs[2:]), None)
         if made is None or any(isinstance(eq.op, Rotate) for eq in equations):
@@ -258,7 +258,7 @@ class GradientExplainer(Explainer):
         return bool(columns) and set(np.flatnonzero(quiet).tolist()) <= set(columns)
 
     def _two(self, ref: Ref) -> bool:
-        """Tell whether all that comes of a matrix passes a LayerNorm of two features."""
+        """Tell whether every path from a matrix to the loss passes a LayerNorm of two features."""
         reached = {self.start.equations[-1].out.name}
         for index in range(len(self.start.equations) - 1, -1, -1):
             eq, section = self.start.equations[index], self.start.top_section_of(index)
@@ -268,7 +268,7 @@ class GradientExplainer(Explainer):
         return collapses(self.start) and ref.name not in reached
 
     def _unseen(self, start: str, quiet: Array) -> bool:
-        """Tell whether every row of zeros is of a token that no query looks at."""
+        """Tell whether every row of zeros belongs to a token that no query attends to."""
         weights = self.trace.arrays.get(f"{start}attn.weights")
         rows = np.asarray(quiet.all(axis=-1))
         if weights is None or not rows.any() or rows.ndim != 1:
@@ -278,5 +278,5 @@ class GradientExplainer(Explainer):
 
     @property
     def names(self) -> set[str]:
-        """Give every name of the forward pass."""
+        """List all names of the forward pass."""
         return {*self.start.refs()}

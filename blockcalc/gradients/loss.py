@@ -1,4 +1,4 @@
-"""Choose and work the loss of a backward pass."""
+"""Choose and compute the loss of a backward pass."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from blockcalc.program.trace import Trace
 
 
 def choose_loss(spec: Spec, kind: str | None = None) -> Loss:
-    """Choose the loss: what is asked for, what the file says, or to be asked for x again.
+    """Choose the loss: ``kind``, that of the file, or mse against x (sum if the shape differs).
 
     Raises
     ------
     UsageError
-        There is no such loss, or it needs a matrix that is not there.
+        There is no such loss, or it needs a matrix that is not given.
     """
     out = _result(spec)
     like_x = out.shape == spec.arrays["x"].shape
@@ -49,13 +49,13 @@ def _result(spec: Spec) -> Ref:
 
 
 def loss_text(spec: Spec, loss: Loss) -> str:
-    """Say in a formula what the loss is."""
+    """Write the formula of the loss."""
     given = not loss.matrix or loss.matrix in spec.arrays
     return say(f"loss.{loss.kind}" if given else f"loss.{loss.kind}.x", name=_result(spec).name)
 
 
 def with_matrix(spec: Spec, loss: Loss, trace: Trace) -> dict[str, Array]:
-    """Give the numbers of a run with the matrix of the loss: x, where the file gives none."""
+    """Give the arrays of a run with the matrix of the loss, by default x."""
     arrays = dict(trace.arrays)
     if loss.matrix and loss.matrix not in arrays:
         arrays[loss.matrix] = arrays["x"]
@@ -63,14 +63,14 @@ def with_matrix(spec: Spec, loss: Loss, trace: Trace) -> dict[str, Array]:
 
 
 def loss_after(spec: Spec, kind: str | None, trace: Trace) -> float:
-    """Work the loss again with the new matrices."""
+    """Compute the loss again with the new matrices."""
     new = {n.removeprefix("new."): trace.arrays[n] for n in trace if n.startswith("new.")}
     changed = replace(spec, arrays={**spec.arrays, **new})
     return loss_of(changed, choose_loss(spec, kind))
 
 
 def loss_of(spec: Spec, loss: Loss) -> float:
-    """Work a block forward, and its loss."""
+    """Compute a block forward, and its loss."""
     trace = run(spec)
     out = trace.arrays[trace.program.equations[-1].out.name]
     other = with_matrix(spec, loss, trace).get(loss.matrix)
@@ -78,7 +78,7 @@ def loss_of(spec: Spec, loss: Loss) -> float:
 
 
 def loss_value(loss: Loss, out: Array, other: Array | None) -> float:
-    """Work a loss from the result and its matrix."""
+    """Compute a loss from the result and its matrix."""
     operands = [out] if other is None else [out, other]
     if loss.difference:
         operands = [out - other]

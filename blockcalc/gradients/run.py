@@ -1,4 +1,4 @@
-"""Work the backward pass of a spec."""
+"""Compute the backward pass of a spec."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from blockcalc.program.trace import Trace, sealed, steps
 def work_gradients(
     spec: Spec, kind: str | None = None, chain: bool = False, rate: float | None = None
 ) -> Trace:
-    """Work a block forward and backward.
+    """Compute a block forward and backward.
 
     Parameters
     ----------
     spec : Spec
     kind : str, optional
-        The kind of the loss, over what the file says.
+        The kind of the loss; overrides the file.
     chain : bool
-        Whether softmax and norms are gone through step by step.
+        Whether softmax and norms are differentiated step by step.
     rate : float, optional
-        With it every weight gets a new value, ``new.attn.w_q``, less so many times its gradient.
+        If given, every weight gets a new value, ``new.attn.w_q``: the weight minus rate times its gradient.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def work_gradients(
 
 
 def _refuse_inside(program: Program) -> None:
-    """Refuse an end inside a softmax that subtracts its maximum: to hold that fast is right for the whole alone."""
+    """Raise an error for an end inside a shifted softmax: treating its maximum as constant needs the whole."""
     for eq in reversed(program.equations):
         if isinstance(eq.op, Quotient):
             return
@@ -68,29 +68,29 @@ def _refuse_inside(program: Program) -> None:
 
 
 def parameters(program: Program) -> list[Ref]:
-    """List what is learned, in the order of use."""
+    """List the parameters, in the order of use."""
     return [ref for ref in program.inputs if ref.role == "weight"]
 
 
 def gradient_of(trace: Trace, name: str) -> Array:
-    """Give the gradient of a matrix; 0 where the loss does not depend on it."""
+    """Give the gradient of a matrix; 0 if the loss does not depend on it."""
     own = f"grad.{name}"
     found = trace.program.aliases.get(own, own)
     return trace.arrays.get(found, np.zeros_like(trace.arrays[name]))
 
 
 def scale(trace: Trace) -> float:
-    """Give the largest gradient, that of the result among them: what round-off is measured by."""
+    """Give the largest gradient, including that of the result, as the scale of round-off."""
     out = trace.program.start().equations[-1].out
     refs = [out.name, *(r.name for r in trace.program.inputs if r.role in ("weight", "data"))]
     return max(float(np.abs(gradient_of(trace, name)).max()) for name in refs) or 1.0
 
 
-# one step of descent ------------------------------------------------------------------------
+# one step of gradient descent ------------------------------------------------------------------------
 
 
 def _with_new(program: Program, rate: float) -> Program:
-    """Write a new matrix for each that is learned."""
+    """Write the new matrix of each parameter."""
     refs = program.refs()
     equations = list(program.equations)
     first = len(equations)
@@ -110,7 +110,7 @@ def _with_new(program: Program, rate: float) -> Program:
 
 
 def norm_of(values: Array) -> float:
-    """Give the root of the sum of squares, scaled so that no square overflows or underflows."""
+    """Give the square root of the sum of squares, scaled against overflow and underflow."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0.0 or not np.isfinite(largest):
         return largest

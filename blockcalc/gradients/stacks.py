@@ -18,7 +18,7 @@ from blockcalc.program.trace import Trace
 
 @dataclass(frozen=True)
 class StackBlock:
-    """A block of a stack: loss of the stack, gradient norm, RMS of what it gives, shares of its branches."""
+    """A block of a stack: loss of the stack, gradient norm, RMS of the output, shares of its branches."""
 
     order: str
     blocks: int
@@ -30,7 +30,7 @@ class StackBlock:
 
 
 def stacked(spec: Spec, n: int) -> Spec:
-    """Stack the one block of a spec, each time with matrices of its own."""
+    """Stack the block of a spec n times, each copy with its own matrices."""
     (block,) = spec.blocks
     blocks = tuple(replace(block, steps=f"blocks.{i}.", keys=f"blocks.{i}.") for i in range(n))
     shared = ("x", "final_norm.", "loss.")
@@ -41,7 +41,7 @@ def stacked(spec: Spec, n: int) -> Spec:
 
 
 def depths(spec: Spec, counts: list[int], kind: str | None) -> Iterator[StackBlock]:
-    """Work stacks of some depths in every order, and measure every block.
+    """Compute stacks of several depths in every order, and measure every block.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def _measured(trace: Trace, order: str, n: int, i: int) -> StackBlock:
 
 
 def _shares(trace: Trace, start: str) -> Iterator[float | None]:
-    """Give for each sublayer how large what it adds is, beside what it is added to."""
+    """Give the norm of each sublayer's output relative to the norm of the residual it is added to."""
     for eq in trace.program.equations:
         if eq.out.part == "residual" and eq.out.name.startswith(start):
             x, *added = (norm_of(trace.arrays[ref.name]) for ref in eq.inputs)

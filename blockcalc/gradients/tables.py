@@ -1,4 +1,4 @@
-"""Tables of a backward pass: descent, differences, stacks."""
+"""Tables of a backward pass: gradient descent, central differences, stacks."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from blockcalc.messages import say
 from blockcalc.nn.orders import SUBLAYERS
 from blockcalc.notation.counts import significant
 
-# what else is asked --------------------------------------------------------------------------
+# further options ----------------------------------------------------------------------------
 
 
 def descent(before: float, after: float, rate: float, digits: int) -> Iterator[Piece]:
-    """Say what one step of gradient descent does to the loss."""
+    """Describe the effect of one step of gradient descent on the loss."""
     yield Heading(say("heading.descent"), prose=say("prose.descent", lr=significant(rate, 17)))
     yield Remark(
         say(
@@ -27,7 +27,7 @@ def descent(before: float, after: float, rate: float, digits: int) -> Iterator[P
 
 
 def numeric(found: Sequence[Difference]) -> Iterator[Piece]:
-    """Set gradients beside their differences."""
+    """Make the table of gradients and central differences."""
     yield Heading(say("heading.numeric"), prose=say("prose.numeric"))
     rows = [
         (
@@ -59,7 +59,7 @@ def numeric(found: Sequence[Difference]) -> Iterator[Piece]:
 
 
 def stacks(found: Sequence[StackBlock], counts: Sequence[int], loss: str) -> Iterator[Piece]:
-    """Set stacks of several depths side by side, block by block."""
+    """Make the table of stacks of several depths, block by block."""
     text = ", ".join(map(str, counts))
     yield Heading(say("heading.depths", depths=text), prose=say("prose.depths", loss=loss))
     rows = []

@@ -1,4 +1,4 @@
-"""Every text a person reads, one table a language; a part that few commands need stands by itself."""
+"""All texts for users, one table per language; parts that few commands need are separate modules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from blockcalc.messages.en import TEXTS
 
 
 def _table(key: str) -> dict[str, str]:
-    """Find the table that has a key."""
+    """Find the table that contains a key."""
     if key in TEXTS:
         return TEXTS
     from blockcalc.messages import en_cost, en_faults, en_grad
@@ -27,5 +27,5 @@ def say(key: str, /, **fields: object) -> str:
 
 
 def known(key: str) -> bool:
-    """Tell whether there is a text."""
+    """Tell whether a key has a text."""
     return key in _table(key)

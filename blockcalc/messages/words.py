@@ -1,4 +1,4 @@
-"""Helpers for texts: near words, lists of names, shapes."""
+"""Helpers for texts: suggestions, lists of names, shapes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST_LISTED = 40
 
 
 def listed(names: Iterable[str]) -> str:
-    """List names for a message, not more than a person would read."""
+    """List names for a message, at most ``MOST_LISTED``."""
     all_names = list(names)
     text = ", ".join(all_names[:MOST_LISTED])
     more = len(all_names) - MOST_LISTED
@@ -18,15 +18,15 @@ def listed(names: Iterable[str]) -> str:
 
 
 MOST_OFFERED = 4
-NEAR = 0.6  # how alike two words are, as difflib measures it
-NEARER = 0.75  # the same for a part of a name
+NEAR = 0.6  # the least similarity of two words, by difflib
+NEARER = 0.75  # the same for the last part of a name
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """Make a sentence that offers what a word may mean among known ones.
+    """Suggest known words for an unknown one, as a sentence.
 
-    The same letters in another case or joined otherwise come first, then a dotted name that ends so,
-    then the nearest name, then the nearest end of one.
+    Words with the same letters in another case or with other separators come first, then dotted
+    names that end with it, then the nearest name, then the name with the nearest end.
 
     Examples
     --------
@@ -44,13 +44,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
 
 
 def _bare(word: str) -> str:
-    """Leave out of a word what people write in different ways: case, hyphens, underscores, spaces."""
+    """Remove differences of spelling from a word: case, hyphens, underscores, spaces."""
     return "".join(c for c in word.casefold() if c.isalnum() or c in ".*+")
 
 
 def _near(word: str, names: list[str]) -> list[str]:
-    """Find the nearest name; with dots in them also by its last part."""
-    import difflib  # only where something went wrong
+    """Find the nearest name; for dotted names also by the last part."""
+    import difflib  # imported only for errors
 
     whole = {name.casefold(): name for name in reversed(names)}
     last = {k.rpartition(".")[2]: name for k, name in whole.items() if "." in k}
@@ -67,5 +67,5 @@ def dims(shape: Sequence[int]) -> str:
 
 
 def count(n: int) -> str:
-    """Say how many numbers."""
+    """Write a count of numbers."""
     return say("numbers.one") if n == 1 else say("numbers.many", n=n)

@@ -19,9 +19,9 @@ _TANH_INNER = 2.0 * sqrt(Num(2.0) / Num(float(np.pi), "pi"))
 
 ACTIVATIONS: dict[str, Elementwise] = {
     "relu": _activation("ReLU", lambda x: call("max", 0.0, x)),
-    # erfc keeps its digits far below zero, where 1 + erf has none left
+    # erfc is accurate far below zero, where 1 + erf cancels
     "gelu": _activation("GELU", lambda x: 0.5 * x * call("erfc", -x / _ROOT_2)),
-    # x / (1 + e^(-2u)) is x (1 + tanh u) / 2, with the digits kept
+    # x / (1 + e^(-2u)) equals x (1 + tanh u) / 2 without cancellation
     "gelu_tanh": _activation(
         "GELU_tanh", lambda x: x / (1.0 + exp(-(_TANH_INNER * (x + 0.044715 * x**3.0))))
     ),

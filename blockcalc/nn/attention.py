@@ -1,6 +1,6 @@
-"""Attention: projections, heads, positions, masks, softmax, and the way back.
+"""Attention: projections, heads, positions, masks, softmax, output projection.
 
-Every part is a plain function that writes equations; a block of any model is a choice of them.
+Every part is a plain function that writes equations; a model's attention is a selection of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PARTS = {"q": "query", "k": "key", "v": "value"}
 
 
 def scaled(b: Builder, s: Ref, attention: AttentionSpec, d_head: int) -> Ref:
-    """Scores times the scale; without one, no step."""
+    """Multiply the scores by the scale; without one, no step is written."""
     name = f"{attention.name}.scaled"
     if attention.scale == "none":
         b.alias(s, name)
@@ -39,7 +39,7 @@ def scaled(b: Builder, s: Ref, attention: AttentionSpec, d_head: int) -> Ref:
 
 
 def projections(b: Builder, x: Ref, spec: AttentionSpec) -> Iterator[tuple[str, Ref]]:
-    """Project to queries, keys and values, ``[T, heads·d_head]`` each, by three matrices or one."""
+    """Project to queries, keys and values, ``[T, heads·d_head]`` each, with three matrices or a fused one."""
     name, several = spec.name, spec.n_heads > 1
     if b.has(f"{name}.w_qkv"):
         fused = linear(b, f"{name}.qkv", "QKV", x, f"{name}.w_qkv", "d_qkv", spec.out_in)
@@ -60,7 +60,7 @@ def projections(b: Builder, x: Ref, spec: AttentionSpec) -> Iterator[tuple[str, 
 def fused_columns(h: int, g: int, e: int, layout: str) -> dict[str, tuple[int, ...]]:
     """Find the columns of Q, K and V in a fused matrix.
 
-    ``blocks`` is all Q, all K, all V; ``per_head`` is, for each key head, its queries, then its K and V.
+    ``blocks`` means all Q, all K, all V; ``per_head`` means for each key head its queries, then its K and V.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def fused_columns(h: int, g: int, e: int, layout: str) -> dict[str, tuple[int, .
 
 
 def split_heads(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
-    """``[T, n·d_head] -> [n, T, d_head]``; with one head nothing moves."""
+    """Split heads: ``[T, n·d_head] -> [n, T, d_head]``; with one head, no step is written."""
     name = f"{spec.name}.{part}"
     if spec.n_heads == 1:
         b.alias(x, f"{name}_heads")
@@ -95,7 +95,7 @@ def split_heads(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
 
 
 def rope_angles(b: Builder, spec: AttentionSpec) -> tuple[Ref, Ref]:
-    """Angles m θ for each position m and each pair, ``[T, dims / 2]``, and their cosine and sine."""
+    """Compute angles m θ for each position m and each pair, ``[T, dims / 2]``; return cosine and sine."""
     name = f"{spec.name}.rope"
     m = b.given(f"{name}.positions", "m", ("token", "one"), "constant")
     theta = b.given(f"{name}.freqs", "theta", ("one", "pair"), "constant")
@@ -105,7 +105,7 @@ def rope_angles(b: Builder, spec: AttentionSpec) -> tuple[Ref, Ref]:
 
 
 def rotated(b: Builder, spec: AttentionSpec, part: str, x: Ref, turn: tuple[Ref, Ref]) -> Ref:
-    """Turn the pairs of queries or keys by the angles of their positions."""
+    """Rotate the pairs of columns of queries or keys by the angles of their positions."""
     assert spec.rope is not None
     op = Rotate(spec.rope.dims, spec.rope.half)
     name, letter = f"{spec.name}.{part}_rope", f"{part.upper()}_rope"
@@ -113,7 +113,7 @@ def rotated(b: Builder, spec: AttentionSpec, part: str, x: Ref, turn: tuple[Ref,
 
 
 def shared_out(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
-    """Give each query head its key head: query head i uses key head i // (n_heads // n_kv_heads)."""
+    """Repeat key heads for query heads: query head i uses key head i // (n_heads // n_kv_heads)."""
     if part == "q" or spec.n_kv_heads == spec.n_heads:
         return x
     op = Repeat(spec.n_heads // spec.n_kv_heads)
@@ -122,7 +122,7 @@ def shared_out(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
 
 
 def masked(b: Builder, s: Ref, spec: AttentionSpec) -> Ref:
-    """Scores plus ``mask.add``, and minus infinity where a query may not look at a key."""
+    """Add ``mask.add`` to the scores, and set masked scores to minus infinity."""
     name = spec.name
     parts = [
         b.given(f"{name}.{key}", symbol, axes, "mask")
@@ -159,14 +159,14 @@ def masked(b: Builder, s: Ref, spec: AttentionSpec) -> Ref:
 
 
 def _mask_axes(b: Builder, spec: AttentionSpec, kind: str) -> tuple[str, ...]:
-    """Name the axes of a mask: ``[T, T]``, ``[n_heads, T, T]`` or ``[B, T, T]``, ``[B, n_heads, T, T]``."""
+    """Find the axes of a mask: ``[T, T]``, ``[n_heads, T, T]`` or ``[B, T, T]``, ``[B, n_heads, T, T]``."""
     rank = len(b.shape(f"{spec.name}.mask.{kind}"))
     lead = ("batch",) if kind in spec.by_batch else ("batch", "head")
     return (*lead, "query", "key")[-rank:] if rank else ()
 
 
 def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
-    """Attention: for each head softmax(Q Kᵀ / √d_head) V; heads joined, then W_O where given.
+    """Attention, ``[T, d_model] -> [T, d_model]``: softmax(Q Kᵀ / √d_head) V per head, concatenated, times W_O.
 
     Vaswani et al., "Attention Is All You Need" (2017), equation 1 and section 3.2.2; grouped key
     heads after Ainslie et al., "GQA" (2023).

@@ -1,4 +1,4 @@
-"""From a spec to its program: the sublayers bound to their weights, composed by the order of the block."""
+"""Build the program of a spec: sublayers with their weights, composed in the order of the block."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _work(b: Builder, x: Ref, work: Work) -> Ref:
 
 
 def sublayers(b: Builder, spec: BlockSpec, norms: int) -> list[Sublayer]:
-    """Bind the sublayers of a block to their weights, each with so many of its norms."""
+    """Bind the sublayers of a block to their weights, with ``norms`` norms each."""
     return [_sublayer(b, spec, i, norms) for i in range(len(spec.sublayers))]
 
 
@@ -45,7 +45,7 @@ def _sublayer(b: Builder, spec: BlockSpec, i: int, norms: int) -> Sublayer:
 
 
 def build(spec: Spec) -> Program:
-    """Write the program of a spec, once; no numbers are worked.
+    """Build the program of a spec, once; no values are computed.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def build(spec: Spec) -> Program:
 
 
 def program_of(spec: Spec, shapes: Mapping[str, Shape]) -> Program:
-    """Write the program of a spec for matrices of these shapes, whether there are such or not."""
+    """Build the program of a spec for matrices of these shapes, which need not exist."""
     b = Builder(shapes, spec.stop, spec.seed)
     with suppress(Finished):
         _write(b, spec)
@@ -87,7 +87,7 @@ def _write(b: Builder, spec: Spec) -> None:
 
 
 def written(spec: Spec) -> Program:
-    """Write the program of a spec as far as there are weights for it, past any ``stop``."""
+    """Build the program of a spec as far as weights are given, ignoring ``stop``."""
     b = Builder(spec.shapes, None, spec.seed)
     with suppress(Missing, Misfit):
         _write(b, spec)

@@ -1,4 +1,4 @@
-"""Dropout in training: which numbers are kept, by a seed or by a given pattern, and the factor."""
+"""Dropout in training: the pattern of kept entries, drawn or given, and the factor 1 / (1 - p)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from blockcalc.program.builder import Builder
 
 @dataclass(frozen=True)
 class Draw(Op):
-    """Ones and zeros drawn at random: 1, keep, with probability 1 - p.
+    """A random pattern of ones and zeros: 1 (keep) with probability 1 - p.
 
-    The numbers are those of NumPy's ``RandomState(seed).random_sample()``, whose stream never changes;
-    a step leaves out the ``skip`` that steps before it have taken. A number is kept where the
-    drawn one is at least p.
+    The numbers come from NumPy's ``RandomState(seed).random_sample()``, whose stream is fixed;
+    the first ``skip`` numbers were used by earlier steps. An entry is kept if the drawn number
+    is at least p.
     """
 
     p: float
@@ -47,20 +47,20 @@ class Draw(Op):
 
 
 def dropout(b: Builder, place: str, x: Ref, p: float) -> Ref:
-    """Keep some numbers and multiply them by 1 / (1 - p); the others become 0.
+    """Multiply kept entries of x by 1 / (1 - p) and set the others to 0; the shape of x is kept.
 
-    Srivastava et al., "Dropout" (2014), in the form that scales in training, so that evaluation does
-    nothing. Without p there is no step. The pattern is a given matrix ``<place>_keep`` or
-    is drawn; steps draw one after the other from one seed.
+    Srivastava et al., "Dropout" (2014), in the inverted form, which changes nothing in evaluation.
+    If p is 0, no step is written. The pattern is a given matrix ``<place>_keep`` or is drawn; all
+    steps draw in order from one stream.
 
     Parameters
     ----------
     b : Builder
     place : str
-        ``attn.weights``: the step that is thinned.
+        The step to which dropout is applied, such as ``attn.weights``.
     x : Ref
     p : float
-        The probability that a number is dropped, from 0 up to, not including, 1.
+        The probability that an entry is dropped, 0 <= p < 1.
     """
     if not p:
         return x

@@ -1,7 +1,7 @@
-"""Softmax, norms, attention and feed-forward: plain functions that write equations.
+"""Linear, softmax, feed-forward and residual: plain functions that write equations.
 
-Every layer takes the builder, what flows into it, and its part of the spec, and gives back
-the ref of its result. Rows are tokens; weights stand on the right, ``Q = X W_Q``.
+Every layer takes the builder, its input, and its part of the spec, and returns the Ref of its
+result. Rows are tokens; weights multiply from the right, ``Q = X W_Q``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def linear(
     out_in: bool = False,
     part: str = "",
 ) -> Ref:
-    """``y = x W + b``, the bias where it is given: ``[T, n] @ [n, m] -> [T, m]``.
+    """``y = x W + b``, with the bias if it is given: ``[T, n] @ [n, m] -> [T, m]``.
 
     ``w`` is the weight's name, ``attn.w_q``; its bias is ``attn.b_q``. With ``out_in`` the
     weight is ``[m, n]`` and the formula reads ``x Wᵀ``.
@@ -57,10 +57,10 @@ def linear(
 
 
 def softmax(b: Builder, name: str, symbol: str, s: Ref, form: str) -> Ref:
-    """Softmax of each row, taken apart.
+    """Softmax of each row, step by step; the shape of ``s`` is kept.
 
-    ``plain`` is exp(s) over its row sum; ``shifted`` subtracts the row's maximum first, which
-    changes nothing but keeps the exponentials within range.
+    ``plain`` is exp(s) divided by its row sum; ``shifted`` subtracts the row maximum first, which
+    does not change the result but keeps the exponentials within range.
     """
     with b.section(name, "softmax", s, settings=SoftmaxSettings(form), short="softmax",
                    gradient=softmax_gradient):  # fmt: skip
@@ -74,7 +74,7 @@ def softmax(b: Builder, name: str, symbol: str, s: Ref, form: str) -> Ref:
 
 
 def softmax_gradient(write: Write, quotient: Equation, g: Ref) -> Gradient:
-    """DS = P ⊙ (dP - Σ dP ⊙ P), the sum over each row."""
+    """Write dS = P ⊙ (dP - Σ dP ⊙ P), the sum over each row."""
     p = quotient.out
     product = write("product", Elementwise.on(lambda a, b: a * b, g, p), g, p)
     total = write("row_sum", Reduce("sum"), product)
@@ -83,9 +83,9 @@ def softmax_gradient(write: Write, quotient: Equation, g: Ref) -> Gradient:
 
 
 def feed_forward(b: Builder, x: Ref, spec: FfnSpec) -> Ref:
-    """Each token by itself, plain or gated; ``[T, d_model] -> [T, d_model]``.
+    """Apply the FFN, plain or gated, to each token: ``[T, d_model] -> [T, d_model]``.
 
-    Plain: act(x W_1 + b_1) W_2 + b_2. Gated: (act(x W_gate) ⊙ (x W_up)) W_down, with biases where
+    Plain: act(x W_1 + b_1) W_2 + b_2. Gated: (act(x W_gate) ⊙ (x W_up)) W_down, with biases if
     given; Shazeer, "GLU Variants Improve Transformer" (2020).
     """
     name, act = spec.name, ACTIVATIONS[spec.activation]
@@ -106,7 +106,7 @@ def feed_forward(b: Builder, x: Ref, spec: FfnSpec) -> Ref:
 
 
 def residual(b: Builder, name: str, index: str, x: Ref, *results: Ref) -> Ref:
-    """Add what a sublayer gives, or several, to what went into it: all ``[T, d_model]``."""
+    """Add the outputs of one or more sublayers to their input: all ``[T, d_model]``."""
     for y in results:
         if x.shape != y.shape and not b.stopped:
             raise Misfit(b.keys + y.name.removeprefix(b.steps), x, y)

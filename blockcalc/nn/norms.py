@@ -17,7 +17,7 @@ from blockcalc.program.program import Equation, Write
 
 
 def norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:
-    """Normalize each row of x, ``[T, d_model]``, times gamma plus beta where they are given."""
+    """Normalize each row of x, ``[T, d_model]``, then multiply by gamma and add beta if given."""
     record, name = NORMS[spec.kind], spec.name
     settings = NormSettings(
         spec.kind,
@@ -39,7 +39,7 @@ def norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:
 
 
 def _root(eps: float, outside: bool) -> Callable[[Expr], Expr]:
-    """√(v + eps), or √v + eps where eps stands outside; without eps, √v."""
+    """√(v + eps), or √v + eps if eps is outside the root; without eps, √v."""
     if not eps:
         return sqrt
     if outside:
@@ -48,7 +48,7 @@ def _root(eps: float, outside: bool) -> Callable[[Expr], Expr]:
 
 
 def layer_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref]:
-    """LayerNorm: x - mean, and √(var + eps) of each row.
+    """LayerNorm: write x - mean and √(var + eps) of each row.
 
     The variance divides by n, or by n - 1 where the spec says ``sample``. Ba, Kiros and Hinton,
     "Layer Normalization" (2016), equation 4.
@@ -64,7 +64,7 @@ def layer_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref
 
 
 def layer_norm_gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> Gradient:
-    """Dx = (dy - mean(dy) - n ⊙ mean(dy ⊙ n)) / σ, for n the normalized rows."""
+    """Write dx = (dy - mean(dy) - n ⊙ mean(dy ⊙ n)) / σ, for n the normalized rows."""
     slope = _mean_product(spec, write, quotient, g)
     n, sigma = quotient.out, quotient.inputs[1]
     mean = write("row_mean", Reduce("mean", count=g.axes[-1]), g)
@@ -73,7 +73,7 @@ def layer_norm_gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref
 
 
 def rms_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref]:
-    """RMSNorm: x, and √(mean(x²) + eps) of each row; no mean is subtracted.
+    """RMSNorm: write √(mean(x²) + eps) of each row; no mean is subtracted.
 
     Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019), equation 4.
     """
@@ -84,7 +84,7 @@ def rms_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref]:
 
 
 def rms_norm_gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> Gradient:
-    """Dx = (dy - n ⊙ mean(dy ⊙ n)) / ρ, for n the normalized rows."""
+    """Write dx = (dy - n ⊙ mean(dy ⊙ n)) / ρ, for n the normalized rows."""
     slope = _mean_product(spec, write, quotient, g)
     n, rho = quotient.out, quotient.inputs[1]
     op = Slope.on(lambda a, n, m, s: call("over", a - n * m, s), g, n, slope, rho)
@@ -92,7 +92,7 @@ def rms_norm_gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref) 
 
 
 def _mean_product(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> Ref:
-    """Write the mean of dy ⊙ n over each row, by n - 1 where the variance divides so."""
+    """Write the mean of dy ⊙ n over each row, divided by n - 1 if the variance is."""
     n = quotient.out
     product = write("product", Elementwise.on(lambda a, b: a * b, g, n), g, n)
     return write("product_mean", Reduce("mean", less=int(spec.sample), count=g.axes[-1]), product)
@@ -100,20 +100,20 @@ def _mean_product(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> R
 
 @dataclass(frozen=True)
 class Norm:
-    """A norm: a quotient of each row, scaled and shifted.
+    """A kind of norm: a quotient for each row, scaled and shifted.
 
     Attributes
     ----------
     write : callable
-        Writes what is divided and the divisor of each row.
+        Writes the dividend and the divisor of each row.
     gradient : callable
-        The closed form of the quotient's gradient.
+        The closed gradient of the quotient.
     short : str
-        The function by which formulas that sum up the block write it.
+        Its function name in the summary formulas of the block.
     variance : bool
-        Whether it divides by a variance, which may be the sample's.
+        Whether it uses a variance, which may be the sample variance.
     shifts : bool
-        Whether models that have it give it a beta.
+        Whether it usually has a beta.
     """
 
     write: Callable[[Builder, Ref, NormSpec, str], tuple[Ref, Ref]]
@@ -123,7 +123,7 @@ class Norm:
     shifts: bool = False
 
     def closed(self, spec: NormSpec) -> Callable[[Write, Equation, Ref], Gradient] | None:
-        """Give the closed gradient; None where eps stands outside the root, which it does not know."""
+        """Give the closed gradient; None if eps is outside the root, which it does not cover."""
         if spec.outside:
             return None
         return lambda write, quotient, g: self.gradient(spec, write, quotient, g)
@@ -136,7 +136,7 @@ NORMS: dict[str, Norm] = {
 
 
 def _normalized(b: Builder, spec: NormSpec, index: str, x: Ref, divisor: Ref) -> Ref:
-    """Divide, then multiply by gamma and add beta where they are given; the last is the result."""
+    """Divide, then multiply by gamma and add beta if they are given."""
     name, d = spec.name, x.axes[-1]
     parts = ["normalized"]
     parts += ["scaled"] if b.has(f"{name}.gamma") else []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # the command line reads the names of the orders, and needs no NumPy for it
+if TYPE_CHECKING:  # the command line reads the names of the orders without importing NumPy
     from blockcalc.ops.op import Ref
 
 
@@ -19,9 +19,9 @@ class Sublayer:
     work : callable
         Attention or an FFN, ``[T, d_model] -> [T, d_model]``.
     norms : sequence of callable
-        As many as the order gives each sublayer, in the order of use.
+        As many as the order assigns to each sublayer, in the order of use.
     add : callable
-        The residual: the stream, and what is added to it (one result or more).
+        Writes the residual: takes the stream and the outputs to add (one or more).
     """
 
     work: Callable[[Ref], Ref]
@@ -55,11 +55,11 @@ class Order:
     Attributes
     ----------
     compose : callable
-        Writes the sublayers one after the other.
+        Composes the sublayers.
     norms : int
-        How many norms each sublayer has.
+        The number of norms of each sublayer.
     normalized : bool
-        Whether the result of a block has passed a norm; if not, models end with a final norm.
+        Whether the result of a block is normalized; if not, models add a final norm.
     """
 
     compose: Compose

@@ -1,4 +1,4 @@
-"""Run a spec: its program with its numbers."""
+"""Run a spec: compute its program."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ PLAIN_LIMIT = {"float64": 500.0, "float32": 60.0}
 
 
 def beyond_plain(scores: Array) -> bool:
-    """Tell whether plain exponentials would leave the range of the numbers.
+    """Tell whether plain exponentials would overflow or vanish.
 
-    So it is when some row has a score above the limit, or its largest is below minus the
-    limit.
+    This is the case if the maximum of some row is above the limit or below minus the limit.
     """
     limit = PLAIN_LIMIT[scores.dtype.name]
     top = scores.max(axis=-1)
-    top = top[np.isfinite(top)]  # a query that may see nothing has no largest score
+    top = top[np.isfinite(top)]  # the maximum of a fully masked row is minus infinity
     return bool(np.any(top > limit) or np.any(top < -limit))
 
 
 def _cast(spec: Spec, dtype: str) -> dict[str, Array]:
-    """Give the matrices in a precision, if it can hold them."""
+    """Convert the matrices to a dtype; raise an error if a number overflows."""
     if dtype not in PLAIN_LIMIT:
         raise UsageError(Fault(say("run.dtype", dtype=dtype)))
     found = {}
@@ -45,7 +44,7 @@ def _cast(spec: Spec, dtype: str) -> dict[str, Array]:
 
 
 def check_size(spec: Spec, program: Program) -> None:
-    """Refuse a program whose results would hold more numbers than may be."""
+    """Raise an error if the results of a program would hold too many numbers."""
     numbers = sum(math.prod(eq.out.shape) for eq in program.equations)
     if numbers > MOST_NUMBERS:
         text = say("run.size", numbers=numbers, most=MOST_NUMBERS)
@@ -53,13 +52,13 @@ def check_size(spec: Spec, program: Program) -> None:
 
 
 def run(spec: Spec, dtype: str = "float64") -> Trace:
-    """Work a block.
+    """Compute a block.
 
     Parameters
     ----------
     spec : Spec
     dtype : str
-        ``float64`` or ``float32``: the precision of every step.
+        ``float64`` or ``float32``: the dtype of every step.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a section tells of its conventions: one small type a kind of section."""
+"""The conventions of sections: one small type for each kind of section."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from blockcalc.nn.spec import RopeSpec
 
 @dataclass(frozen=True)
 class Settings:
-    """The conventions in force in a section."""
+    """The conventions of a section."""
 
     def facts(self) -> dict[str, Any]:
-        """Give them in the words of the JSON export."""
+        """Give the settings as they appear in the JSON export."""
         return asdict(self)
 
 
@@ -22,8 +22,8 @@ class AttentionSettings(Settings):
     """The conventions of an attention.
 
     ``fused`` is the layout of a fused projection, or None; ``scale`` a factor, ``"none"``, or None for
-    1/√d_head; ``d_head`` is None where ``stop`` ends before the heads are known. ``causal``, ``masked`` and
-    ``added`` tell which masks the scores have; they are None where ``stop`` ends before the scores.
+    1/√d_head; ``d_head`` is None if ``stop`` ends before the heads are known. ``causal``, ``masked`` and
+    ``added`` tell which masks the scores have; they are None if ``stop`` ends before the scores.
     """
 
     out_in: bool
@@ -39,7 +39,7 @@ class AttentionSettings(Settings):
     added: bool | None = None
 
     def facts(self) -> dict[str, Any]:
-        """Give them in the words of the JSON export, as far as they are known."""
+        """Give the known settings as they appear in the JSON export."""
         found: dict[str, Any] = {
             "out_in": self.out_in, "fused": self.fused, "default_scale": self.scale is None,
             "softmax": self.softmax, "n_heads": self.n_heads, "n_kv_heads": self.n_kv_heads,
@@ -78,14 +78,14 @@ class NormSettings(Settings):
     unit_offset: bool
 
     def facts(self) -> dict[str, Any]:
-        """Give them in the words of the JSON export; the kind is that of the section."""
+        """Give the settings as they appear in the JSON export, without the kind of the section."""
         found = asdict(self)
         return {k: v for k, v in found.items() if k != "kind" and v is not None}
 
 
 @dataclass(frozen=True)
 class FfnSettings(Settings):
-    """The activation of an FFN, a key of ``ACTIVATIONS``, and whether it gates."""
+    """The activation of an FFN, a key of ``ACTIVATIONS``, and whether the FFN is gated."""
 
     activation: str
     gated: bool
@@ -93,7 +93,7 @@ class FfnSettings(Settings):
 
 @dataclass(frozen=True)
 class DropoutSettings(Settings):
-    """The probability that a number is dropped; ``seed`` is None where the pattern is given."""
+    """The probability that an entry is dropped; ``seed`` is None if the pattern is given."""
 
     p: float
     seed: int | None

@@ -1,4 +1,4 @@
-"""What a person wrote, checked: plain data, no reader in it."""
+"""The checked input: plain data, independent of the reader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EPS = 1e-5
 
 @dataclass(frozen=True)
 class NormSpec:
-    """One norm: its place in the file is its name; gamma and beta are there if given.
+    """One norm; its name is its key in the file, and gamma and beta are optional.
 
     ``kind`` is ``layer`` or ``rms``; ``unit_offset`` multiplies by 1 + gamma; ``sample`` divides the
     variance by n - 1; ``outside`` adds eps after the root.
@@ -33,9 +33,9 @@ class NormSpec:
 
 @dataclass(frozen=True)
 class RopeSpec:
-    """Rotary positions: ``dims`` columns of each head are turned, in halves or as neighbours.
+    """Rotary positions: ``dims`` columns of each head are rotated, paired in halves or as neighbours.
 
-    ``theta`` is None where the angles are given.
+    ``theta`` is None if the angles are given.
     """
 
     half: bool
@@ -48,10 +48,10 @@ class RopeSpec:
 class AttentionSpec:
     """The attention of a block.
 
-    ``out_in`` tells that weights are stored ``[out, in]``, as a linear layer of PyTorch does.
+    ``out_in`` means that weights are stored ``[out, in]``, as in a linear layer of PyTorch.
 
     ``dropout`` is the p of its weights; ``by_batch`` names the masks that are given
-    for each of a batch and not for each head; ``scale`` is a factor, ``"none"``, or None for 1/√d_head; ``softmax`` is ``plain``,
+    per batch entry and not per head; ``scale`` is a factor, ``"none"``, or None for 1/√d_head; ``softmax`` is ``plain``,
     ``shifted``, or None to choose by the scores.
     """
 
@@ -69,7 +69,7 @@ class AttentionSpec:
 
 @dataclass(frozen=True)
 class FfnSpec:
-    """The feed-forward part of a block; ``dropout`` is the p of what the activation gives."""
+    """The FFN of a block; ``dropout`` is the p of the output of the activation."""
 
     name: str
     activation: str = "relu"
@@ -83,7 +83,7 @@ Work = AttentionSpec | FfnSpec
 
 @dataclass(frozen=True)
 class SublayerSpec:
-    """A sublayer: its work and the residual around it; ``dropout`` is the p of what the residual adds."""
+    """A sublayer: its work (attention or FFN) and the residual; ``dropout`` is the p of its output."""
 
     work: Work
     dropout: float = 0.0
@@ -91,11 +91,11 @@ class SublayerSpec:
 
 @dataclass(frozen=True)
 class BlockSpec:
-    """One block: its sublayers, and its norms, both in the order of use.
+    """One block: its sublayers and its norms, both in the order of use.
 
-    The order of the block deals out the norms, so many to each sublayer; those after them stay unused.
-    In a stack ``steps`` stands before the names of its steps, ``blocks.0.``, and ``keys`` before those of
-    its weights; runs of a repeated block share their keys.
+    The order of the block assigns a fixed number of norms to each sublayer; further norms are unused.
+    In a stack ``steps`` is the prefix of the names of its steps, such as ``blocks.0.``, and ``keys`` that
+    of its weights; the runs of a repeated block share their weights.
     """
 
     sublayers: tuple[SublayerSpec, ...]
@@ -109,12 +109,12 @@ class BlockSpec:
         return any(s.work.out_in for s in self.sublayers)
 
     def with_work(self, change: Callable[[Work], Work]) -> BlockSpec:
-        """Change the work of every sublayer."""
+        """Apply ``change`` to the work of every sublayer."""
         changed = tuple(replace(s, work=change(s.work)) for s in self.sublayers)
         return replace(self, sublayers=changed)
 
     def with_attention(self, change: Callable[[AttentionSpec], AttentionSpec]) -> BlockSpec:
-        """Change every attention."""
+        """Apply ``change`` to every attention."""
         return self.with_work(
             lambda work: change(work) if isinstance(work, AttentionSpec) else work
         )
@@ -129,25 +129,25 @@ class Spec:
     order : str
         ``post`` or ``pre``.
     tokens : tuple of tuple of str
-        The labels of the rows of x, for each of a batch.
+        The labels of the rows of x, for each batch entry.
     arrays : mapping
         Every given matrix by its path in the file, ``attn.w_q``; float64.
     seed : int or None
-        Where the drawn numbers of dropout begin.
+        The seed of dropout.
     evaluation : bool
-        Whether dropout is written in the file and off.
+        Whether the file has dropout but is in evaluation mode.
     loss : str or None
-        Where a backward pass starts, a key of ``LOSSES``; its matrix is ``loss.target`` or ``loss.with``.
+        The kind of the loss, a key of ``LOSSES``; its matrix is ``loss.target`` or ``loss.with``.
     expect : mapping
-        A person's own numbers by step; nan where not judged.
+        Expected values by step; nan for entries left open.
     origins : mapping
-        Where a matrix that is not written out came from.
+        The origin of each matrix that is not written out.
     remarks : tuple of str
-        What the reading has to say: each whole number that float64 cannot hold, answers that were left out.
+        Notes of the reader: whole numbers that float64 cannot represent, expected values that were ignored.
     source : Source or None
-        Where it came from; gives the place of every key.
+        The text it was read from, which gives the position of every key.
     built : list
-        Its program, once it has been written: a spec never changes, so it is written once.
+        Its program, once it has been built: a spec is immutable, so it is built once.
     """
 
     order: str
@@ -175,7 +175,7 @@ class Spec:
 
     @property
     def spare_norms(self) -> tuple[str, ...]:
-        """Name the norms that the order leaves over: for sublayers that a block lacks, or for another order."""
+        """Name the unused norms: of missing sublayers, or of another order."""
         each = ORDERS[self.order].norms
         found = {
             f"{block.keys}{norm.name}": None
@@ -185,15 +185,15 @@ class Spec:
         return tuple(found)
 
     def place(self, path: str) -> Place | None:
-        """Give the place in the file of a key such as ``attn.w_q``."""
+        """Give the position in the file of a key such as ``attn.w_q``."""
         return self.source.place(path) if self.source else None
 
     def with_order(self, order: str) -> Spec:
-        """Give the same numbers in the other order, ``post`` or ``pre``."""
+        """Return a spec with another order, ``post`` or ``pre``."""
         return self if order == self.order else replace(self, order=order)
 
     def with_eps(self, eps: float) -> Spec:
-        """Give every norm this eps."""
+        """Return a spec in which every norm has this eps."""
         blocks = tuple(
             replace(b, norms=tuple(replace(norm, eps=eps) for norm in b.norms)) for b in self.blocks
         )
@@ -201,11 +201,11 @@ class Spec:
         return replace(self, blocks=blocks, final_norm=final)
 
     def with_rounding(self, rounding: Rounding) -> Spec:
-        """Round every step so."""
+        """Return a spec with this rounding of every step."""
         return replace(self, rounding=rounding)
 
     def with_softmax(self, form: str) -> Spec:
-        """Give every attention this form of softmax."""
+        """Return a spec in which every attention has this form of softmax."""
         blocks = tuple(
             b.with_attention(lambda own: replace(own, softmax=form)) for b in self.blocks
         )

@@ -1,6 +1,6 @@
-"""How expressions and numbers look in each alphabet: text, plain text, LaTeX.
+"""Write expressions and numbers in each alphabet: text, plain text, LaTeX.
 
-Symbols are kept in ASCII, ``W_Q``, ``R^(1)``, ``mu^(1)``; an alphabet decides their looks.
+Symbols are stored in ASCII, ``W_Q``, ``R^(1)``, ``mu^(1)``; an alphabet decides how they are printed.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from blockcalc.notation.digits import constant
 from blockcalc.notation.signs import GREEK
 from blockcalc.ops.expr import Binary, Call, Dots, Expr, Figure, Fold, Name, Num, Over, walk
 
-# how tightly a form holds together: what binds less than asked for is put in brackets
+# operator precedence: an operand with a lower one is put in brackets
 SUM, PRODUCT, MATRIX, POWER, ATOM = 1, 2, 3, 4, 5
 _LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "@": MATRIX, ".": PRODUCT, "^": POWER}
 
-GRADIENT = "grad:"  # before the symbol of what it is the gradient of
+GRADIENT = "grad:"  # prefix of the symbol of a gradient
 _SYMBOL = re.compile(r"(?P<base>[^_^]+)(?:_(?P<sub>[^^]+))?(?:\^(?P<sup>.+))?")
 _RAISED = str.maketrans("0123456789()+-f", "⁰¹²³⁴⁵⁶⁷⁸⁹⁽⁾⁺⁻ᶠ")
 
 
 class Alphabet(ABC):
-    """How forms are put together; what signs they are written with, each alphabet says."""
+    """Writes expression trees; subclasses define the signs."""
 
     dots = "…"
 
     def render(self, expr: Expr) -> str:
-        """Write an expression in one line."""
+        """Write an expression on one line."""
         return self._at(expr, 0)
 
     @abstractmethod
@@ -85,7 +85,7 @@ class Alphabet(ABC):
 
 @dataclass(frozen=True)
 class Text(Alphabet):
-    """The alphabet of a terminal; ``plain`` keeps to ASCII.
+    """The alphabet of a terminal; ``plain`` uses only ASCII.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class Text(Alphabet):
 
     @property
     def dots(self) -> str:  # type: ignore[override]
-        """Give the mark of terms left out."""
+        """Give the mark for omitted terms."""
         return "..." if self.plain else "…"
 
     def _over(self, kind: str, body: Expr) -> tuple[str, int]:
@@ -168,13 +168,13 @@ def _level(expr: Expr) -> int:
 
 _TEX_GREEK = {k: f"\\{k}" for k in GREEK} | {"eps": r"\varepsilon"}
 _TEX_SIGNS = {"*": r" \times ", "@": r"\, ", ".": r" \odot ", "+": " + ", "-": " - "}
-_WIDE = 14  # so are those of as many signs and numbers
-_BROAD = 48  # digits over a fraction line that fit on a page; a longer sum must be able to break
-_LONG = 7  # a numerator of more terms is set in brackets, so that the line can break
+_WIDE = 14  # nodes above a fraction line; a longer numerator is put in brackets
+_BROAD = 48  # digits above a fraction line that fit on a page
+_LONG = 7  # terms above a fraction line; a longer sum must be able to break
 
 
 class Latex(Alphabet):
-    r"""The alphabet of LaTeX's mathematics.
+    r"""The alphabet of LaTeX math.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How numbers in sentences and lists are written: counts in groups, bytes in binary units, significant digits."""
+"""Write numbers in sentences and lists: grouped counts, bytes in binary units, significant digits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def significant(x: float, digits: int) -> str:
-    """Write a number with up to so many digits, no zeros at its end.
+    """Write a number with at most ``digits`` significant digits, without trailing zeros.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def grouped(n: int) -> str:
 
 
 def compact(n: int) -> str:
-    """Write a count; a long one with four digits and the letter of its thousands.
+    """Write a count; a long one with four digits and an SI letter.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def compact(n: int) -> str:
 
 
 def per_byte(x: float) -> str:
-    """Write operations for each byte."""
+    """Write operations per byte."""
     return f"{x:,.0f}" if x >= 1000 else significant(x, 3)
 
 

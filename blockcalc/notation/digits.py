@@ -1,4 +1,4 @@
-"""What digits mean: how many digits a number is shown with."""
+"""Choose how many digits a number is shown with."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from blockcalc.ops.expr import Figure
 from blockcalc.program.rounding import _WIDE, exponent_of, rounded, shortest
 
 _SMALLEST_FIXED = -4  # 0.0001 is still written out; below it, powers of ten
-SNAPPED = 10  # from here on rounding sees all digits of a number, not those of its shortest text
-ALL_DIGITS = 14  # who asks for so many wants the noise of floating point too
+SNAPPED = 10  # from this many digits on, rounding uses all digits, not the shortest text
+ALL_DIGITS = 14  # from this many digits on, floating-point noise is shown
 _LARGEST_FIXED = 7  # 9999999 too
-_KEPT = 2  # a number is written out only where at least so many of its digits show
+_KEPT = 2  # a number is written out only if at least this many of its digits show
 
 
 def places_needed(x: float, exact: bool = False) -> int:
-    """Count the decimals that show ``x`` whole, the noise of floating point left aside.
+    """Count the decimals that show ``x`` completely, without floating-point noise.
 
     Examples
     --------
@@ -35,10 +35,10 @@ def _as_power(x: float, digits: int) -> bool:
 
 
 def column_places(values: Iterable[float], digits: int) -> int:
-    """Choose the decimals that a column of numbers shares.
+    """Choose the number of decimals of a column.
 
-    Every number written out gets ``digits`` significant digits, as far as ``digits``
-    decimals give them; no more decimals than some number of the column needs.
+    Every number written out gets ``digits`` significant digits, with at most ``digits``
+    decimals, and no more decimals than any number of the column needs.
 
     Examples
     --------
@@ -57,17 +57,17 @@ def column_places(values: Iterable[float], digits: int) -> int:
 
 
 def figure(x: float, places: int, digits: int, noise: float = 0.0) -> Figure:
-    """Decide the digits of one number.
+    """Choose the digits of one number.
 
     Parameters
     ----------
     x : float
     places : int
-        Decimals shared by its column.
+        Decimals of its column.
     digits : int
-        Significant digits where it is written as a power of ten.
+        Significant digits if it is written with a power of ten.
     noise : float
-        A number no larger is round-off, shown as zero.
+        A number of at most this size is round-off and shown as 0.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def figure(x: float, places: int, digits: int, noise: float = 0.0) -> Figure:
 
 
 def power_figure(x: float, digits: int) -> Figure:
-    """Give a number so many digits, none that it does not need, and a power of ten where it is very large or small."""
+    """Write a number with at most ``digits`` digits, and a power of ten if it is very large or small."""
     exponent = exponent_of(x)
     mantissa = shortest(x, digits >= SNAPPED).scaleb(-exponent)
     places = min(digits - 1, places_needed(float(mantissa), digits >= ALL_DIGITS))
@@ -106,24 +106,24 @@ def power_figure(x: float, digits: int) -> Figure:
 
 
 def constant(x: float, digits: int = 17) -> Figure:
-    """Show a constant of the file, such as eps, with all its digits."""
+    """Write a constant of the file, such as eps, with all its digits."""
     if x == 0 or _SMALLEST_FIXED <= exponent_of(x) < _LARGEST_FIXED:
         return figure(x, column_places([x], digits), digits)
     return power_figure(x, digits)
 
 
 def fraction_of(shown: Figure) -> Fraction:
-    """Give the exact number that a figure spells."""
+    """Give the exact value of a figure as printed."""
     scale = Fraction(10) ** (shown.exponent or 0)
     return Fraction(Decimal(shown.digits)) * scale
 
 
 def unit_of(shown: Figure) -> Fraction:
-    """Give one unit of a figure's last digit."""
+    """Give one unit of the last digit of a figure."""
     _, _, tail = shown.digits.partition(".")
     return Fraction(10) ** ((shown.exponent or 0) - len(tail))
 
 
 def exact_figure(x: float) -> Figure:
-    """Show all that ``x`` has, float noise past 15 digits left aside."""
+    """Write all digits of ``x``, without floating-point noise past 15 digits."""
     return figure(x, places_needed(x), ALL_DIGITS - 1)

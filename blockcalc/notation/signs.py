@@ -1,4 +1,4 @@
-"""Signs for any terminal: plain stand-ins, and text made harmless."""
+"""Characters for any terminal: ASCII substitutes, and text made safe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLAIN_SIGNS = {
 
 
 def clean(text: str) -> str:
-    r"""Show characters that would steer a terminal, or not be seen, as ``\x1b``; keep everything else as typed.
+    r"""Replace control and invisible characters by escapes such as ``\x1b``; keep everything else.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def _harmless(c: str) -> bool:
 
 
 def shown(text: str) -> list[str]:
-    """Give what ``clean`` shows for each character of a text."""
+    """Give the output of ``clean`` for each character of a text."""
     return [
         c if _harmless(c) or _joins(text[i - 1 : i], c, text[i + 1 : i + 2]) else _escaped(c)
         for i, c in enumerate(text)
@@ -49,7 +49,7 @@ def shown(text: str) -> list[str]:
 
 
 def _joins(before: str, c: str, after: str) -> bool:
-    """Tell whether a joiner does its work: between signs of an emoji, or letters of a script that has it."""
+    """Tell whether a joiner is legitimate: within an emoji, or in a script that uses joiners."""
     beside = (before, after)
     return c in "\u200d\u200c" and all(
         b and not b.isascii() and unicodedata.category(b)[0] in "LMS" for b in beside
@@ -67,7 +67,7 @@ _ROOT = re.compile(f"√([\\w.]+[{_RAISED}]*)")
 
 
 def plain_signs(text: str, encoding: str) -> str:
-    """Replace what an encoding cannot show: our own signs first, then a question mark.
+    """Replace characters that an encoding lacks: known signs by ASCII, others by a question mark.
 
     Examples
     --------

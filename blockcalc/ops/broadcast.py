@@ -18,9 +18,9 @@ ITSELF = Slot(0)
 
 @dataclass(frozen=True)
 class Total(Op):
-    """The sum over some axes, given by their places; the others stay.
+    """The sum over some axes, given by position; the others are kept.
 
-    A gradient of something that served along an axis is the sum over it.
+    The gradient of an operand that was broadcast over axes is the sum over those axes.
     """
 
     over: tuple[int, ...]
@@ -56,7 +56,7 @@ class Total(Op):
 
 @dataclass(frozen=True)
 class Along(Op):
-    """The numbers of a vector, each as often as a row is long: ``[..., T] -> [..., T, n]``."""
+    """Broadcast each entry along a new last axis of length n: ``[..., T] -> [..., T, n]``."""
 
     n: int
     axis: str

@@ -1,7 +1,7 @@
-"""The derivative of a cell's tree, as a tree again.
+"""The derivative of an expression tree, as an expression tree.
 
-A function that is not smooth everywhere takes the value that programs take: a ReLU at 0 has derivative 0, and so
-has what would be divided by 0.
+Where a function is not differentiable the usual convention applies: ReLU has derivative 0 at 0, and so
+has a quotient with divisor 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ZERO, ONE = Num(0.0), Num(1.0)
 
 
 def derivative(body: Expr, slot: int) -> Expr:
-    """Differentiate the body of an elementwise operation by one of its operands.
+    """Differentiate the body of an elementwise operation with respect to one operand.
 
     Examples
     --------
@@ -40,13 +40,13 @@ def derivative(body: Expr, slot: int) -> Expr:
 
 
 def needed(body: Expr, slots: Set[int]) -> set[int]:
-    """Tell of which operands the derivatives by some of them speak: a backward pass keeps those."""
+    """Find the operands that occur in the derivatives for ``slots``: a backward pass keeps them."""
     found = (derivative(body, slot) for slot in slots)
     return {e.index for d in found for e in walk(d) if isinstance(e, Slot)}
 
 
 def _sigmoid(b: Expr) -> Expr | None:
-    """Give v of a divisor 1 + e^v."""
+    """Return v if a divisor has the form 1 + e^v."""
     match b:
         case Binary(op="+", left=Num(value=1.0), right=Call(function="exp", args=(v,))):
             return v
@@ -63,7 +63,7 @@ def _binary(op: str, a: Expr, b: Expr, which: int) -> Expr:
         case "*":
             return plus(times(da, b), times(a, db))
         case "/" if _sigmoid(b) is not None:
-            # of 1 / (1 + e^v) one minus it is left, which stays in range where e^v does not
+            # write it with 1 - 1 / (1 + e^v), which stays in range where e^v overflows
             inner = _sigmoid(b)
             assert inner is not None
             slope = times(over(a, b), 1.0 - ONE / b)
@@ -79,7 +79,7 @@ def _binary(op: str, a: Expr, b: Expr, which: int) -> Expr:
 
 
 def negative(a: Expr) -> Expr:
-    """Change the sign; twice is not at all."""
+    """Negate; a double negation cancels."""
     match a:
         case Num(value=value, symbol=None):
             return Num(-value)
@@ -89,7 +89,7 @@ def negative(a: Expr) -> Expr:
 
 
 def _sign(a: Expr) -> tuple[bool, Expr]:
-    """Take a minus off."""
+    """Split off a minus sign: whether there is one, and the rest."""
     if a == Num(-1.0):
         return True, ONE
     match a:
@@ -103,7 +103,7 @@ def _sign(a: Expr) -> tuple[bool, Expr]:
 
 
 def plus(a: Expr, b: Expr) -> Expr:
-    """Add, where nothing is left out that is not 0."""
+    """Add; terms that are 0 are left out."""
     if a == ZERO:
         return b
     minus, rest = _sign(b)
@@ -111,7 +111,7 @@ def plus(a: Expr, b: Expr) -> Expr:
 
 
 def times(a: Expr, b: Expr) -> Expr:
-    """Multiply; by 0 and by 1 at once, signs first."""
+    """Multiply; factors 0, 1 and minus signs are simplified."""
     if ZERO in (a, b):
         return ZERO
     (minus, a), (other, b) = _sign(a), _sign(b)
@@ -133,7 +133,7 @@ def _times(a: Expr, b: Expr) -> Expr:
 
 
 def over(a: Expr, b: Expr) -> Expr:
-    """Divide; 0 at once, signs first."""
+    """Divide; a numerator 0 and minus signs are simplified."""
     minus, a = _sign(a)
     quotient = ZERO if a == ZERO else a / b
     return negative(quotient) if minus and quotient != ZERO else quotient
@@ -156,7 +156,7 @@ RULES: dict[str, Rule] = {
     "erfc": lambda u, d: times(
         negative(2.0 / sqrt(Num(math.pi, "pi")) * exp(negative(_sign(u[0])[1] ** 2.0))), d[0]
     ),
-    # max(0, x) is the only one that is used
+    # the only maximum used is max(0, x)
     "max": lambda u, d: times(call("step", u[1]), d[1]),
     "ratio": _ratio,
     "mask": lambda u, d: times(call("allowed", u[1]), d[0]),

@@ -1,6 +1,6 @@
-"""The primitive operations, one card each: shape, value, formula, one cell.
+"""Elementwise operations: shape, value, formula and one cell of each.
 
-Layers are built of these; a softmax that were one operation could never show its row sum.
+Layers are built from primitive operations; a softmax as a single operation could not show its row sum.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ Placement = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Elementwise(Op):
-    """One function of entries that stand at the same place.
+    """A function applied elementwise, with broadcasting.
 
     Parameters
     ----------
     body : Expr
-        The function, with slots for its operands. It is the arithmetic of a cell, and
-        on arrays the value.
+        The function, with slots for its operands. It gives both the arithmetic of a cell
+        and the value on arrays.
     label : str, optional
         A name for the function in formulas: ``ReLU(U)``.
     placements : tuple of tuple of int
-        For each operand, which axes of the result its own axes are.
+        For each operand, the positions of its axes in the result.
     rowwise : bool
-        Whether the first operand's round-off is that of its whole row, as in a norm.
+        Whether the round-off of the first operand is that of its whole row, as in a norm.
     """
 
     body: Expr
@@ -64,7 +64,7 @@ class Elementwise(Op):
         rowwise: bool = False,
         axes: Axes | None = None,
     ) -> Elementwise:
-        """Build the operation for operands that may lack some axes of the result.
+        """Build the operation for operands that are broadcast to the axes of the result.
 
         ``axes`` are those of the result; without them, those of the largest operand.
         """
@@ -85,7 +85,7 @@ class Elementwise(Op):
         return tuple(name for name, _ in pairs), tuple(n for _, n in pairs)
 
     def aligned(self, xs: Sequence[Array]) -> list[Array]:
-        """Give each operand the rank of the result, with axes of length 1 where it has none."""
+        """Reshape each operand to the rank of the result, with axes of length 1 for broadcasting."""
         if self.placements is None:
             return list(xs)
         rank = 1 + max(axis for placement in self.placements for axis in placement)
@@ -152,7 +152,7 @@ class Elementwise(Op):
 
 
 def _all_plus(body: Expr) -> Expr | None:
-    """Write a body that adds and subtracts with plus alone; None where it does neither, or calls a function."""
+    """Replace every minus by plus; None if the body has neither, or calls a function."""
     found = False
 
     def plain(e: Expr) -> Expr:
@@ -177,11 +177,11 @@ def _all_plus(body: Expr) -> Expr | None:
 
 
 class _Function(Exception):
-    """A body calls a function, so that its round-off is not that of a sum."""
+    """A body calls a function, so its round-off is not that of a sum."""
 
 
 def _place(ref: Ref, axes: Axes) -> Placement:
-    """Match the axes of an operand with those of the result, by name or by count."""
+    """Find the positions of an operand's axes in the result, by name or by count."""
     if len(ref.axes) == len(axes):
         return tuple(range(len(axes)))
     return tuple(axes.index(axis) for axis in ref.axes)
@@ -191,9 +191,9 @@ def _place(ref: Ref, axes: Axes) -> Placement:
 class Centered(Elementwise):
     """Deviations from the mean of the row.
 
-    A row whose numbers are all equal, round-off of four units in the last place aside, has
-    deviations that are exactly 0, as on paper. Where the numbers are known to be exact, so are
-    their deviations: ``exact``.
+    A row whose entries are all equal, up to round-off of four units in the last place, has
+    deviations that are exactly 0, as on paper. If the entries are known to be exact, ``exact``
+    gives their deviations without this rule.
     """
 
     def forward(self, xs: Sequence[Array]) -> Array:
@@ -201,16 +201,16 @@ class Centered(Elementwise):
         return np.where(self.alike(xs, out), np.zeros_like(out), out)
 
     def exact(self, xs: Sequence[Array]) -> Array:
-        """Compute the deviations of numbers that no round-off has touched."""
+        """Compute the deviations of entries without round-off."""
         return super().forward(xs)
 
     def alike(self, xs: Sequence[Array], out: Array) -> Array:
-        """Tell which rows are equal but for what round-off may do, ``[..., 1]``."""
+        """Tell which rows are constant up to round-off, ``[..., 1]``."""
         ulps = 4 * np.finfo(out.dtype).eps * np.abs(xs[0]).max(axis=-1, keepdims=True)
         return np.asarray(np.abs(out).max(axis=-1, keepdims=True) <= ulps)
 
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
-        # half, for round-off is told at eight units: what a row may differ by and be equal
+        # half, because noise is judged at eight units, and rows count as constant up to four
         top = np.abs(xs[0]).max(axis=-1, keepdims=True) / 2
         return np.broadcast_to(top, xs[0].shape)
 
@@ -228,7 +228,7 @@ class Quotient(Elementwise):
 
 @dataclass(frozen=True)
 class Slope(Quotient):
-    """The last step of a norm's gradient: 0 where the norm could not divide."""
+    """The last step of the gradient of a norm: 0 where the divisor of the norm is 0."""
 
     divisor = -1
 
@@ -239,14 +239,14 @@ SQUARE = Slot(0) ** 2.0
 
 @dataclass(frozen=True)
 class Masked(Elementwise):
-    """Scores where a query may look, minus infinity where it may not."""
+    """Scores where the mask allows them, minus infinity elsewhere."""
 
     blocks = True
 
 
 @dataclass(frozen=True)
 class Shifted(Masked):
-    """Scores less the largest of their row; a row of nothing but minus infinity stays so."""
+    """Scores minus their row maximum; a row with only minus infinity is unchanged."""
 
     def forward(self, xs: Sequence[Array]) -> Array:
         x, top = self.aligned(xs)
@@ -254,5 +254,5 @@ class Shifted(Masked):
         return np.where(nothing, x, x - np.where(nothing, np.zeros_like(top), top))
 
     def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
-        """Give what is subtracted no gradient, for it changes no softmax."""
+        """Pass no gradient to the subtracted maximum, because it does not change the softmax."""
         return super().vjp(refs, i, g) if i == 0 else None

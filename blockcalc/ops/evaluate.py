@@ -1,4 +1,4 @@
-"""Work trees: in floating point, on numbers or whole arrays, and in exact fractions."""
+"""Evaluate expression trees: in floating point, on numbers or arrays, and in exact fractions."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def _erfc(x: Value) -> Value:
 
 
 def _ratio(a: Value, b: Value) -> Value:
-    """Divide, with 0/0 taken as 0: FORMAT's convention for rows that paper cannot answer."""
+    """Divide, with 0/0 = 0: the convention for undefined rows."""
     nothing = np.logical_and(np.equal(a, 0), np.equal(b, 0))
     return np.where(nothing, 0 * a, a / np.where(nothing, 1 + 0 * b, b))
 
 
 def _over(a: Value, b: Value) -> Value:
-    """Divide, with 0 where the divisor is 0: the gradient of a row that paper cannot divide."""
+    """Divide, with 0 where the divisor is 0: the gradient of an undefined row."""
     nothing = np.equal(b, 0)
     return np.where(nothing, 0 * b, a / np.where(nothing, 1 + 0 * b, b))
 
 
 def _chosen(where: Value, like: Value) -> Value:
-    """Write true and false as 1 and 0, in the precision of what was asked."""
+    """Convert true and false to 1 and 0 in the dtype of ``like``."""
     return where.astype(like.dtype) if isinstance(like, np.ndarray) else float(where)
 
 
@@ -62,10 +62,10 @@ _BINARY: dict[str, Callable[[Value, Value], Value]] = {
 
 
 def _logistic(numerator: Expr, power: Expr, leaf: Callable[[Expr], Value]) -> Value:
-    """Work a / (1 + e^b) with all its digits, also where e^b is too large for floating point.
+    """Evaluate a / (1 + e^b) to full precision, even where e^b overflows.
 
-    What an exponent is off by counts as often as it is large, so what its rounding leaves out is carried along;
-    single precision is worked in double.
+    The relative error of e^b is the absolute error of b, so the rounding error of b is carried along;
+    float32 is evaluated in float64.
     """
 
     def wide(e: Expr) -> Value:
@@ -90,12 +90,12 @@ def _known(e: Expr, leaf: Callable[[Expr], Value]) -> Value:
     return leaf(e) if isinstance(e, Slot) else None
 
 
-LARGE = 700.0  # beyond, an exponential comes near the end of the range
-Pair = tuple[Value, Value]  # a number, and what its rounding has left out
+LARGE = 700.0  # beyond, an exponential is close to overflow
+Pair = tuple[Value, Value]  # a number and its rounding error
 
 
 def _pair(e: Expr, leaf: Callable[[Expr], Value]) -> Pair:
-    """Work an exponent with what its roundings leave out (Dekker, 1971); division and roots as they are."""
+    """Evaluate an exponent with its rounding error (Dekker, 1971); division and roots without."""
     match e:
         case Binary("*", left, right):
             return _times(_pair(left, leaf), _pair(right, leaf))
@@ -123,19 +123,19 @@ def _times(left: Pair, right: Pair) -> Pair:
 
 
 def _halves(x: Value) -> tuple[Value, Value]:
-    """Split a number into two of half as many bits."""
+    """Split a number into a sum of two with half as many bits each."""
     shifted = 134217729.0 * x  # 2^27 + 1
     high = shifted - (shifted - x)
     return high, x - high
 
 
 def _plain(value: Value) -> Value:
-    """Keep arrays; a scalar becomes a Python float, which never widens a float32 array."""
+    """Keep arrays; convert a scalar to a Python float, which never upcasts a float32 array."""
     return value if isinstance(value, np.ndarray) and value.ndim else float(value)
 
 
 def evaluate(expr: Expr, leaf: Callable[[Expr], Value]) -> Value:
-    """Evaluate a tree.
+    """Evaluate a tree in floating point.
 
     Parameters
     ----------
@@ -192,15 +192,15 @@ Leaf = Callable[[Expr], Fraction | None]
 
 
 def exact_value(expr: Expr, leaf: Leaf) -> Fraction | None:
-    """Work a tree in exact fractions; None where no fraction is the answer.
+    """Evaluate a tree in exact fractions; None if the result is not a fraction.
 
-    A constant counts as the decimal number that it is written as.
+    A constant counts as the decimal number that is written.
 
     Parameters
     ----------
     expr : Expr
     leaf : callable
-        Gives the value of a leaf that is no constant, or None where it has none.
+        Gives the value of a leaf that is not a constant, or None if it has none.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def exact_value(expr: Expr, leaf: Leaf) -> Fraction | None:
 
 
 def fraction(x: float) -> Fraction:
-    """Give the decimal number that a float is written as: 1/10 for 0.1.
+    """Convert a float to the fraction of its shortest decimal text: 1/10 for 0.1.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The tree for one cell.
+"""The expression tree of one cell.
 
-An operation states a cell once, as a tree. With names at its leaves the tree is the formula,
-with figures it is the arithmetic a person writes, and evaluated it is the value. All three are
-readings of the same tree, so they cannot drift apart.
+An operation defines a cell once, as a tree. With names at its leaves the tree is the formula,
+with numbers it is the arithmetic, and evaluated it is the value. All three come from the same
+tree, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Value = Any  # a Python float, or an array with one entry a cell
+Value = Any  # a Python float, or an array with one entry per cell
 At = tuple[int, ...]
 
 
 class Expr:
-    """Base of all nodes; the operators build trees."""
+    """Base class of all nodes; Python's operators build trees."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # an array on the left leaves the operator to us
+    __array_ufunc__ = None  # NumPy arrays on the left defer to these operators
 
     def __add__(self, other: Expr | float) -> Expr:
         return Binary("+", self, lift(other))
@@ -62,7 +62,7 @@ class Num(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Name(Expr):
-    """A whole matrix by its symbol, as formulas speak of it."""
+    """A whole matrix, by its symbol in formulas."""
 
     symbol: str
 
@@ -77,7 +77,7 @@ class Cell(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Figure(Expr):
-    """A number whose digits have been decided: ``digits × 10^exponent``."""
+    """A number with fixed digits: ``digits × 10^exponent``."""
 
     digits: str
     exponent: int | None = None
@@ -89,19 +89,19 @@ class Figure(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Slot(Expr):
-    """The place of an operand in the body of an elementwise operation."""
+    """A placeholder for an operand in the body of an elementwise operation."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Dots(Expr):
-    """Terms left out of a line for its length; such a line is marked."""
+    """Terms left out of a long line; such a line is marked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binary(Expr):
-    """``+ - * / ^`` between numbers; ``@`` is the matrix product, ``.`` entry by entry."""
+    """``+ - * / ^`` between numbers; ``@`` is the matrix product, ``.`` the elementwise product."""
 
     op: str
     left: Expr
@@ -110,7 +110,7 @@ class Binary(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expr):
-    """A function by name, with its operands."""
+    """A call of a named function."""
 
     function: str
     args: tuple[Expr, ...]
@@ -118,7 +118,7 @@ class Call(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Fold(Expr):
-    """Many terms under one operation: ``+`` or ``max``."""
+    """Many terms reduced by one operation: ``+`` or ``max``."""
 
     op: str
     terms: tuple[Expr, ...]
@@ -133,15 +133,15 @@ class Over(Expr):
 
 
 def lift(value: Expr | float) -> Expr:
-    """Give a plain number its node."""
+    """Convert a plain number to a node."""
     return value if isinstance(value, Expr) else Num(float(value))
 
 
-SELECTIONS = ("mask", "step", "allowed")  # these choose, and work nothing
+SELECTIONS = ("mask", "step", "allowed")  # these select, and do not count as operations
 
 
 def call(function: str, *args: Expr | float) -> Call:
-    """Build a call; plain numbers are lifted."""
+    """Build a call; plain numbers become nodes."""
     return Call(function, tuple(lift(a) for a in args))
 
 
@@ -156,12 +156,12 @@ def exp(x: Expr | float) -> Expr:
 
 
 def ratio(a: Expr, b: Expr) -> Expr:
-    """Build a quotient in which 0/0 is 0."""
+    """Build a quotient with 0/0 = 0."""
     return call("ratio", a, b)
 
 
 def substitute(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
-    """Replace every leaf by what ``leaf`` gives for it."""
+    """Replace every leaf by the result of ``leaf``."""
     match expr:
         case Binary(op=op, left=left, right=right):
             return Binary(op, substitute(left, leaf), substitute(right, leaf))
@@ -176,12 +176,12 @@ def substitute(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
 
 
 def fill(body: Expr, operands: Sequence[Expr]) -> Expr:
-    """Put operands into the slots of a body."""
+    """Replace the slots of a body by operands."""
     return substitute(body, lambda e: operands[e.index] if isinstance(e, Slot) else e)
 
 
 def entrywise(formula: Expr) -> Expr:
-    """Write products of two matrices entry by entry as ⊙, not as a matrix product."""
+    """Write elementwise products of two matrices as ⊙, not as matrix products."""
     match formula:
         case Binary(op="*", left=left, right=right) if not _number(left) and not _number(right):
             return Binary(".", entrywise(left), entrywise(right))
@@ -212,9 +212,9 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def operations(expr: Expr) -> int:
-    """Count the operations of one working of a tree: each sign and each function is one.
+    """Count the operations of evaluating a tree: each operator and each function is one.
 
-    What stands between constants is worked once, and not counted; nor is a choice.
+    Operations between constants and selections are not counted.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Products of matrices: forward, and the two that their gradients are."""
+"""Matrix products: the forward product and its two gradients."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
 
 @dataclass(frozen=True)
 class MatMul(Op):
-    """``a b``, or ``a bᵀ``, plus a bias where a third operand is given.
+    """``a b``, or ``a bᵀ``, plus a bias if a third operand is given: ``[..., n, m]``.
 
-    ``a`` is ``[..., n, k]`` and ``b`` ``[..., k, m]``; ``transpose_b`` takes ``[..., m, k]``.
+    ``a`` is ``[..., n, k]`` and ``b`` ``[..., k, m]``, or ``[..., m, k]`` with ``transpose_b``.
     """
 
     transpose_b: bool = False
@@ -63,7 +63,7 @@ class MatMul(Op):
         return {1 - i for i in wanted if i < 2}
 
     def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
-        """``da = g bᵀ``, ``db = aᵀ g``, and the sum of the rows of g for what is added to each."""
+        """``da = g bᵀ``, ``db = aᵀ g``, and the sum of the rows of g for the bias."""
         a, b = refs[:2]
         if i == 2:
             return [("", Total(tuple(range(len(g.axes) - 1))), (g,))]
@@ -79,9 +79,9 @@ class MatMul(Op):
 
 @dataclass(frozen=True)
 class Gram(Op):
-    """``aᵀ b``, the sum over the rows of products of their entries; over ``lead`` axes before them as well.
+    """``aᵀ b``: contract over the rows, and over ``lead`` axes before them.
 
-    The gradient of a weight is one: ``dW = xᵀ dy``, a sum over all tokens.
+    The gradient of a weight has this form: ``dW = xᵀ dy``, a sum over all tokens.
     """
 
     lead: int = 0

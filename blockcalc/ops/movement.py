@@ -1,4 +1,4 @@
-"""Operations that move numbers and leave them as they are: heads split, joined, shared out."""
+"""Operations that move entries without changing them: split, concatenate and repeat heads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
 
 
 class Movement(Op):
-    """Numbers change their places and nothing else; where one came from is found by moving places."""
+    """Base of operations that only move entries; sources are found by moving an array of positions."""
 
     word = ""
     worked = False
@@ -38,7 +38,7 @@ def _origins(op: Movement, shape: Shape) -> Array:
 
 @dataclass(frozen=True)
 class Split(Movement):
-    """``[T, n·e] -> [n, T, e]``: head h owns the columns from h·e on."""
+    """``[T, n·e] -> [n, T, e]``: head h has columns h·e to (h + 1)·e - 1, counted from 0."""
 
     n: int
     axes: tuple[str, str] = ("head", "d_head")
@@ -64,7 +64,7 @@ class Split(Movement):
 
 @dataclass(frozen=True)
 class Join(Movement):
-    """``[n, T, e] -> [T, n·e]``: the heads side by side."""
+    """``[n, T, e] -> [T, n·e]``: concatenate the heads."""
 
     axis: str = "d_model"
     word = "join"
@@ -88,7 +88,7 @@ class Join(Movement):
 
 @dataclass(frozen=True)
 class Repeat(Movement):
-    """``[g, T, e] -> [g·times, T, e]``: each key head stands for ``times`` query heads in turn."""
+    """``[g, T, e] -> [g·times, T, e]``: repeat each key head for ``times`` query heads in turn."""
 
     times: int
     word = "repeat"
@@ -172,7 +172,7 @@ class Columns(Movement):
 
 @dataclass(frozen=True)
 class Placed(Op):
-    """Columns put in their places among ``width``; the others are 0."""
+    """Scatter columns into a matrix with ``width`` columns; the others are 0."""
 
     indices: tuple[int, ...]
     width: int
@@ -199,7 +199,7 @@ class Placed(Op):
 
 
 def _runs(indices: Sequence[int]) -> list[str]:
-    """Write columns, counted from 1, as runs: 1..4."""
+    """Write column numbers, counted from 1, as ranges: 1..4."""
     runs: list[list[int]] = []
     for i in indices:
         if runs and i == runs[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""What every operation answers, and the matrices without numbers that it works on."""
+"""The interface of operations, and references to matrices without values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A matrix without its numbers.
+    """A matrix without its values.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Ref:
     role : str
         ``data``, ``weight``, ``mask`` or ``constant`` for an input, else ``computed``.
     part : str
-        What it is to the layer that writes it, where others need to find it: ``query``, ``key``, ``value``,
+        Its role in the layer that writes it, if others need to find it: ``query``, ``key``, ``value``,
         ``scores``, ``allowed``, ``weighted``, ``keep``, ``hidden``, ``out``, ``residual``; else empty.
     """
 
@@ -46,10 +46,10 @@ Gradient = list[tuple[str, "Op", tuple["Ref | None", ...]]]
 
 
 class Op:
-    """What every operation answers. Operands come as one sequence, ``a, b = xs``."""
+    """The interface of every operation. Operands come as one sequence, ``a, b = xs``."""
 
-    blocks = False  # whether minus infinity may stand in its result: a mask
-    worked = True  # whether its cells have arithmetic: numbers only moved or drawn have none
+    blocks = False  # whether its result may contain minus infinity: a mask
+    worked = True  # whether its cells have arithmetic: moved or drawn entries have none
 
     def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
         """Give the axes and the shape of the result."""
@@ -60,47 +60,47 @@ class Op:
         raise TypeError(type(self).__name__)
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        """State the operation on names."""
+        """Write the operation on names."""
         raise TypeError(type(self).__name__)
 
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
-        """State the entry at ``at`` of the result, in cells of the operands."""
+        """Write the entry ``at`` of the result in terms of cells of the operands."""
         raise TypeError(type(self).__name__)
 
     def rule(self, refs: Sequence[Ref]) -> str:
-        """Say how the shape of the result comes about."""
+        """Describe the rule for the shape of the result."""
         return say("rule.same")
 
     def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
-        """State the gradient of operand ``i`` where ``g`` is that of the result.
+        """Write the gradient of operand ``i``, given the gradient ``g`` of the result.
 
-        None where it is 0 everywhere; no line where it is ``g`` itself. The last line gives it, those before are
-        its parts; an operand of None is the line before.
+        None if it is 0 everywhere; an empty list if it is ``g`` itself. The last line is the gradient, the lines
+        before are intermediate results; an operand None means the line before.
         """
         raise TypeError(type(self).__name__)
 
     def sums_over(self, refs: Sequence[Ref]) -> tuple[str, ...]:
-        """Name the axes, tokens and rows of a batch, that a gradient is summed over."""
+        """Name the axes (tokens, batch) over which a gradient is summed."""
         return ()
 
     def per_cell(self, refs: Sequence[Ref]) -> int:
-        """Count the operations that one cell of the result takes; one multiply-add is two."""
+        """Count the operations of one cell of the result; one multiply-add is two."""
         return 0
 
     def flops(self, refs: Sequence[Ref]) -> int:
-        """Count the operations that the whole result takes, from shapes alone.
+        """Count the operations of the whole result, from shapes alone.
 
-        What guards against round-off and against dividing by 0 is not counted.
+        Guards against round-off and against division by 0 are not counted.
         """
         return math.prod(self.result(refs)[1]) * self.per_cell(refs)
 
     def keeps(self, refs: Sequence[Ref], wanted: Set[int]) -> set[int]:
-        """Tell which operands a backward pass needs again, for gradients of the ``wanted`` ones."""
+        """Find the operands that a backward pass needs for the gradients of the ``wanted`` ones."""
         return set()
 
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
-        """Give the sum of absolute terms of each cell: what its round-off is measured by.
+        """Give the sum of absolute terms of each cell, which bounds its round-off.
 
-        None where the operation adds and subtracts nothing.
+        None if the operation neither adds nor subtracts.
         """
         return None

@@ -39,11 +39,11 @@ class Reduce(Op):
     kind : str
         ``sum``, ``mean`` or ``max``.
     each : Expr, optional
-        What is done to each number first, such as a square.
+        Applied to each entry first, such as a square.
     less : int
         A mean divides by n - ``less``.
     count : str
-        How formulas name the number of terms.
+        The name of the number of terms in formulas.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class Reduce(Op):
 
     @property
     def blocks(self) -> bool:  # type: ignore[override]
-        """Tell whether minus infinity may pass: as the largest of nothing but such."""
+        """Tell whether the result may be minus infinity: the maximum of a fully masked row."""
         return self.kind == "max"
 
     def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
@@ -89,7 +89,7 @@ class Reduce(Op):
         return say("rule.reduce")
 
     def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
-        """Every entry of a row gets what its sum or mean has; the maximum is only subtracted again."""
+        """Broadcast the gradient of a sum or mean over its row; a maximum, only subtracted, has none."""
         if self.kind == "max":
             return None
         n = refs[0].shape[-1]
@@ -119,7 +119,7 @@ class Reduce(Op):
 
 @dataclass(frozen=True)
 class Whole(Op):
-    """One number: the sum, or the mean, of what is made of all entries that stand at the same place."""
+    """A scalar: the sum or the mean over all entries of an elementwise function."""
 
     each: Expr = ITSELF
     mean: bool = False
@@ -154,7 +154,7 @@ class Whole(Op):
 
 @dataclass(frozen=True)
 class Everywhere(Op):
-    """The same constant in every place: the gradient of a sum, or of a mean, by what it sums."""
+    """A matrix of one constant: the gradient of a sum or a mean with respect to its terms."""
 
     value: Expr = ONE
 

@@ -15,11 +15,11 @@ from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
 
 @dataclass(frozen=True)
 class Rotate(Op):
-    """Turn pairs of columns by their angles: RoPE, after Su et al., "RoFormer" (2021), equation 34.
+    """Rotate pairs of columns by their angles: RoPE, Su et al., "RoFormer" (2021), equation 34.
 
     Operands are ``x [..., T, d]``, and ``cos`` and ``sin`` ``[T, dims / 2]``. ``half`` pairs column i with
-    i + dims / 2, as Llama does; otherwise neighbours. Columns from ``dims`` on stay. ``back`` turns the
-    other way, as a gradient does.
+    i + dims / 2, as Llama does; otherwise neighbours are paired. Columns from ``dims`` on are unchanged.
+    ``back`` rotates by the negative angles, for the gradient.
     """
 
     dims: int
@@ -30,7 +30,7 @@ class Rotate(Op):
         return refs[0].axes, refs[0].shape
 
     def pair(self, column: int) -> tuple[int, int, int]:
-        """Give the first and second column of the pair that holds a column, and its angle."""
+        """Give the first and second column of the pair that contains a column, and its angle."""
         m = self.dims // 2
         if self.half:
             return column % m, column % m + m, column % m
@@ -63,18 +63,18 @@ class Rotate(Op):
         return a * cos + b * sin if column == first else b * cos + a * sin
 
     def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
-        """Turn the gradient back by the same angles; those are constants."""
+        """Rotate the gradient back by the same angles, which are constants."""
         return [("", replace(self, back=not self.back), (g, *refs[1:]))] if i == 0 else None
 
     def rule(self, refs: Sequence[Ref]) -> str:
         return say("rule.rotate")
 
     def flops(self, refs: Sequence[Ref]) -> int:
-        """Two products and a sum for each column that is turned."""
+        """Count two products and a sum for each rotated column."""
         return 3 * math.prod(refs[0].shape[:-1]) * self.dims
 
     def keeps(self, refs: Sequence[Ref], wanted: Set[int]) -> set[int]:
-        """Angles are constants: only cosines and sines are needed again."""
+        """Keep only cosines and sines: the angles are constants."""
         return {1, 2}
 
     def magnitude(self, xs: Sequence[Array]) -> Array | None:

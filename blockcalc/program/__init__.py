@@ -1,1 +1,1 @@
-"""Equations without numbers, working them, and their gradient."""
+"""Symbolic programs of equations, running them, and their gradients."""

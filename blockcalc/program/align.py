@@ -1,4 +1,4 @@
-"""Which steps of two programs are the same step, each program in its own order."""
+"""Match the steps of two programs that run in different orders."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Pair = tuple[int | None, int | None]
 
 
 def align(a: Program, b: Program) -> Iterator[Pair]:
-    """Pair the steps of two programs: equal names that stand in the same order in both.
+    """Pair the steps of two programs: equal names in the same order in both.
 
-    Blocks are paired first, then what lies in them, where an attention counts for more than a norm,
-    then steps. Each program's own steps are in their order.
+    Blocks are paired first, then their sections (an attention weighs more than a norm), then steps.
+    The steps of each program keep their order.
 
     Yields
     ------
     (int or None, int or None)
-        The indices of two equations that match, or one of them where it stands alone.
+        The indices of two matching equations; None for the one that is missing.
     """
     light = {s.name for program in (a, b) for s in program.top_sections() if s.short}
     return _align(_places(a), _places(b), 0, light)
@@ -29,7 +29,7 @@ Where = tuple[tuple[str, str, str], int]
 
 
 def _places(program: Program) -> list[Where]:
-    """Say for each equation which block and which section it is in, and its name."""
+    """Give the block, the section and the name of each equation."""
     found = []
     for index, eq in enumerate(program.equations):
         block, section = program.block_of(index), program.top_section_of(index)
@@ -54,7 +54,7 @@ def _align(a: list[Where], b: list[Where], level: int, light: Set[str]) -> Itera
 
 
 def common(a: Sequence[str], b: Sequence[str], light: Set[str]) -> list[Pair]:
-    """Find the heaviest common subsequence; what is light, a norm, weighs less than anything else.
+    """Find the heaviest common subsequence; ``light`` items (norms) weigh less than all others.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The backward pass: the gradient of a program is a program, of the same operations.
+"""The backward pass: the gradient of a program is a program with the same operations.
 
-Every result has its gradient under ``grad.`` and its name. Where several steps take a result, each gives its part,
-``grad.x.from.attn.q``, and the gradient is their sum. A softmax and a norm take the closed forms of the textbooks, or with
-``chain`` the chain rule through their inside.
+The gradient of a result is named ``grad.`` and its name. If several steps use a result, each contributes a part,
+``grad.x.from.attn.q``, and the gradient is their sum. Softmax and norms use their closed gradients, or with
+``chain`` the chain rule through every inner step.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ INNER = {"product": "prod", "row_sum": "sum", "product_mean": "mean_prod", "row_
 
 @dataclass(frozen=True)
 class BackwardSettings:
-    """The kind of section, or of loss, that a section of the backward pass belongs to."""
+    """The kind of section, or of loss, that a section of the backward pass differentiates."""
 
     of: str
 
     def facts(self) -> dict[str, str]:
-        """Give it in the words of the JSON export."""
+        """Give the settings as they appear in the JSON export."""
         return {"of": self.of}
 
 
 def with_gradients(program: Program, loss: Loss, chain: bool = False) -> Program:
-    """Write the loss and the whole backward pass after a program.
+    """Append the loss and the whole backward pass to a program.
 
     Parameters
     ----------
     program : Program
     loss : Loss
-        Its matrix, where it has one, is an input of the new program, in the shape of the result.
+        Its matrix, if it has one, becomes an input of the new program, with the shape of the result.
     chain : bool
-        Whether softmax and norms are gone through step by step.
+        Whether softmax and norms are differentiated step by step.
     """
     return replace(_Backward(program, loss, chain).program(), forward=len(program.equations))
 
@@ -94,7 +94,7 @@ class _Backward:
     # what has a gradient ------------------------------------------------------------------
 
     def _moving(self) -> set[str]:
-        """Find what depends on x or on a weight, and has the result depend on it."""
+        """Find the names that depend on x or a weight and that the result depends on."""
         found = {ref.name for ref in self.forward.inputs if ref.role in ("weight", "data")}
         for eq in self.forward.equations:
             if any(ref.name in found for ref in eq.inputs):
@@ -102,7 +102,7 @@ class _Backward:
         return found & self._live()
 
     def _live(self) -> set[str]:
-        """Find what the result depends on."""
+        """Find the names that the result depends on."""
         found = {self.forward.equations[-1].out.name}
         for eq in reversed(self.forward.equations):
             if eq.out.name in found:
@@ -110,7 +110,7 @@ class _Backward:
         return found
 
     def _jumps(self) -> dict[int, Section]:
-        """Find the quotients whose section has a closed gradient, with their sections."""
+        """Find the final quotients of sections with a closed gradient, with these sections."""
         found = {}
         for index, eq in enumerate(self.forward.equations):
             section = self.forward.section_of(index)
@@ -119,7 +119,7 @@ class _Backward:
         return found
 
     def _over(self) -> set[int]:
-        """Find the equations that a closed form passes over."""
+        """Find the equations that a closed gradient skips."""
         found: set[int] = set()
         for at, section in self.jumps.items():
             found.update(
@@ -128,7 +128,7 @@ class _Backward:
         return found
 
     def _uses(self) -> dict[str, int]:
-        """Count the parts that the gradient of each name has."""
+        """Count the parts of the gradient of each name."""
         found: dict[str, int] = {}
         for index, eq in enumerate(self.forward.equations):
             if eq.out.name not in self.moving:
@@ -148,7 +148,7 @@ class _Backward:
     # writing --------------------------------------------------------------------------------
 
     def _start(self, out: Ref) -> None:
-        """Write the loss, and its gradient by the result."""
+        """Write the loss, and its gradient with respect to the result."""
         loss, b = self.loss, self.b
         first = len(b.equations)
         operands = [out]
@@ -164,7 +164,7 @@ class _Backward:
         self._first_gradient(out, operands)
 
     def _first_gradient(self, out: Ref, operands: list[Ref]) -> None:
-        """Write the gradient of the loss by the result, from what the loss takes."""
+        """Write the gradient of the loss with respect to the result."""
         first, name = len(self.b.equations), f"grad.{out.name}"
         slope = self.loss.slope
         if self.loss.mean:
@@ -178,7 +178,7 @@ class _Backward:
         self._write_section(name, "grad", (out,), first, of="loss")
 
     def _through(self, index: int) -> None:
-        """Write what an equation gives back to its operands."""
+        """Write the gradients that an equation passes to its operands."""
         eq = self.forward.equations[index]
         if eq.out.name not in self.moving or index in self.passed:
             return
@@ -196,7 +196,7 @@ class _Backward:
                 self.part(eq.inputs[i], eq.out.name, given, g)
 
     def part(self, ref: Ref, source: str, lines: Gradient, g: Ref | None = None) -> None:
-        """Write one part of a gradient, or the whole where there is no other."""
+        """Write one part of a gradient, or the whole gradient if there is no other part."""
         name, symbol = self._target(ref, source)
         last: Ref | None = None
         for k, (part, op, operands) in enumerate(lines):
@@ -213,14 +213,14 @@ class _Backward:
         self.parts.setdefault(ref.name, []).append(last)
 
     def _target(self, ref: Ref, source: str) -> tuple[str, str]:
-        """Name the gradient of an operand, or the part of it that a step gives."""
+        """Name the gradient of an operand, or the part of it that a step contributes."""
         if self.uses[ref.name] == 1:
             return f"grad.{ref.name}", f"grad:{ref.symbol}"
         letters = _lettered(ref.symbol, len(self.parts.get(ref.name, [])))
         return f"grad.{ref.name}.from.{source}", f"grad:{letters}"
 
     def whole(self, ref: Ref) -> Ref | None:
-        """Give the gradient of a result: its one part, or the sum of all."""
+        """Give the gradient of a result: its only part, or the sum of its parts."""
         if ref.name in self.done:
             return self.done[ref.name]
         parts = self.parts.get(ref.name, [])
@@ -234,7 +234,7 @@ class _Backward:
         return total
 
     def _closed(self, section: Section, eq: Equation, g: Ref, name: str) -> Gradient:
-        """Write the closed gradient of a section, from its quotient on."""
+        """Write the closed gradient of a section, starting at its quotient."""
         assert section.gradient is not None
 
         def write(part: str, op: Op, *refs: Ref) -> Ref:
@@ -245,7 +245,7 @@ class _Backward:
     # sections -------------------------------------------------------------------------------
 
     def _section(self, top: Section | None, eq: Equation, first: int) -> None:
-        """Group what was written for an equation with what was written for its section before."""
+        """Add the equations written for one equation to the backward section of its section."""
         if len(self.b.equations) == first:
             return
         name = f"grad.{top.name if top else eq.out.name}"
@@ -270,13 +270,13 @@ class _Backward:
 
 
 def _of(section: Section) -> str:
-    """Tell what a section of the backward pass is the gradient of."""
+    """Name the section that a section of the backward pass differentiates."""
     own = section.settings
     return own.of if isinstance(own, BackwardSettings) else ""
 
 
 def _lettered(symbol: str, k: int) -> str:
-    """Tell the parts of a gradient apart: X_a, X_b."""
+    """Mark the parts of a gradient with letters: X_a, X_b."""
     base, power, rest = symbol.partition("^")
     letter = chr(ord("a") + k) if k < 26 else str(k + 1)
     base += f",{letter}" if "_" in base else f"_{letter}"

@@ -1,4 +1,4 @@
-"""Write programs: layers add equations, aliases and sections to a builder."""
+"""Build programs: layers add equations, aliases and sections to a builder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from blockcalc.program.program import ClosedForm, Equation, Program, Section
 
 
 class Missing(InputError):
-    """A matrix that a step needs is not given; ``key`` is where it would be written."""
+    """A matrix that a step needs is not given; ``key`` is the key for it."""
 
     def __init__(self, key: str) -> None:
         super().__init__(Fault(say("key.required", key=key), hint=say("key.required.stop")))
@@ -25,7 +25,7 @@ class Missing(InputError):
 
 
 class Misfit(InputError):
-    """A residual cannot add what a layer gave to what went into it; ``key`` would mend it."""
+    """The output of a layer does not have the shape of the residual; ``key`` would fix it."""
 
     def __init__(self, name: str, x: Ref, y: Ref) -> None:
         section = name.rpartition(".")[0]
@@ -37,7 +37,7 @@ class Misfit(InputError):
 
 
 class Finished(Exception):
-    """The step named by ``stop`` has been written, and something after it was asked for."""
+    """The step named by ``stop`` has been written and a later step was requested."""
 
 
 @dataclass
@@ -49,19 +49,19 @@ class Open:
 
 @dataclass
 class Builder:
-    """Writes a program; layers are plain functions that take one.
+    """Builds a program; layers are plain functions that take a builder.
 
-    Layers name their steps and weights as in a block that stands alone; within ``block`` the builder
-    puts the block's own names before both.
+    Layers name their steps and weights as in a single block; within ``block`` the builder adds the
+    prefixes of the block to both.
 
     Parameters
     ----------
     shapes : mapping
         The shape of every given matrix, by its name in the file.
     stop : str, optional
-        Nothing after the step of this name is written.
+        The name of the last step to write.
     seed : int, optional
-        Where drawn numbers begin; ``drawn`` counts those that steps have taken.
+        The seed of random numbers; ``drawn`` counts those already used by steps.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -82,7 +82,7 @@ class Builder:
         return self.keys + name in self.shapes
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Give the shape of a given matrix, () where there is none."""
+        """Give the shape of a given matrix, () if it is not given."""
         return self.shapes.get(self.keys + name, ())
 
     def given(
@@ -107,7 +107,7 @@ class Builder:
         axes: tuple[str, ...] | None = None,
         part: str = "",
     ) -> Ref:
-        """Write one equation; ``axes`` renames those that the operation gives."""
+        """Write one equation and return its result; ``axes`` renames the axes of the result."""
         if self.stopped:
             raise Finished
         natural, shape = op.result(inputs)
@@ -117,7 +117,7 @@ class Builder:
         return out
 
     def alias(self, ref: Ref, *names: str) -> None:
-        """Let names mean a step that is already there, where a copy would be written."""
+        """Make other names mean an existing step, instead of writing a copy."""
         others = [full for name in names if (full := self.steps + name) != ref.name]
         self.aliases.update((name, ref.name) for name in others)
         self.stopped = self.stopped or self.stop in others
@@ -132,10 +132,10 @@ class Builder:
         short: str = "",
         gradient: ClosedForm | None = None,
     ) -> Iterator[Open]:
-        """Group what is written inside; its last equation is its result.
+        """Group the equations written inside; the last one is the result of the section.
 
-        Yields the open section, whose settings may be replaced by what is learned inside. One that
-        ``stop`` ends before its result is worked gives no name to what it has reached.
+        Yields the open section; its settings may be replaced inside. If ``stop`` ends a section before
+        its result, the section's name is not an alias of the last step.
         """
         first, done, opened = len(self.equations), False, Open(settings)
         try:
@@ -154,7 +154,7 @@ class Builder:
                     self.alias(out, name, f"{name}.out")
 
     def given_section(self, name: str, kind: str, ref: Ref, *inputs: Ref) -> None:
-        """Note a section whose result is given instead of worked."""
+        """Add a section with a given result instead of equations."""
         here = len(self.equations)
         full = self.steps + name
         self.sections.append(Section(full, kind, None, inputs, ref, here, here, given=True))
@@ -162,9 +162,9 @@ class Builder:
 
     @contextmanager
     def block(self, steps: str, keys: str, x: Ref) -> Iterator[None]:
-        """Write one block of a stack: its steps begin with ``steps``, its weights with ``keys``.
+        """Write one block of a stack: ``steps`` is the prefix of its steps, ``keys`` that of its weights.
 
-        With no names of its own, a block that stands alone.
+        Without prefixes, a single block.
         """
         first, self.steps, self.keys, done = len(self.equations), steps, keys, False
         try:
@@ -180,7 +180,7 @@ class Builder:
                     self.alias(out, name, f"{name}.out")
 
     def program(self) -> Program:
-        """Give the program that has been written."""
+        """Return the finished program."""
         return Program(
             tuple(self.inputs.values()),
             tuple(self.equations),

@@ -1,4 +1,4 @@
-"""Tell which numbers of a run are exact: no operation that they come from was rounded by floating point."""
+"""Tell which numbers of a run are exact: computed without any floating-point rounding."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from blockcalc.ops.expr import At, Cell, Expr
 from blockcalc.ops.op import Array
 from blockcalc.program.program import Equation
 
-MOST = 20_000  # cells looked at before a number is taken for one that may be rounded
+MOST = 20_000  # cells checked before a number counts as possibly rounded
 DEEPEST = 100
 
 
 class Exactness:
-    """Follows cells back to the given matrices.
+    """Traces cells back to the given matrices.
 
-    A given number is exact. A result is if exact operands, worked in fractions, give just it.
+    A given number is exact. A result is exact if its operands are and their value in fractions equals it.
 
     Parameters
     ----------
     equations : mapping
-        The equation that makes each result, by its name.
+        The equation of each result, by its name.
     values : mapping
         The numbers by name.
     """
@@ -40,7 +40,7 @@ class Exactness:
             return True
         key = (name, at)
         if key not in self.known:
-            self.known[key] = False  # what is past the bounds counts as rounded
+            self.known[key] = False  # beyond the limits a number counts as rounded
             if len(self.known) <= MOST and depth <= DEEPEST:
                 self.known[key] = self._result(eq, at, depth)
         return self.known[key]

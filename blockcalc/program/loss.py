@@ -1,4 +1,4 @@
-"""The losses, each one record: the number that a backward pass starts from."""
+"""Losses, each one record: a scalar function of the result, where the backward pass starts."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from blockcalc.ops.expr import Expr, Num, Slot
 
 @dataclass(frozen=True)
 class Loss:
-    """One number made of the result: a sum or a mean over all entries.
+    """A scalar function of the result: a sum or a mean over all entries.
 
     Attributes
     ----------
     kind : str
-        Its word, which also finds its texts: ``loss.KIND``, and ``loss.KIND.x`` where it has a target.
+        Its name, also in the keys of its texts: ``loss.KIND``, and ``loss.KIND.x`` if it has a target.
     each : callable
-        What is summed, as a tree: of an entry of the result, and of that of its matrix where it has one.
+        The summed term as a tree: a function of an entry of the result and, if there is a matrix, of its entry.
     key : str
-        The key of its matrix beside ``loss.kind``: ``target`` (x where it is left out), ``with``, or empty.
+        The key of its matrix under ``loss``: ``target`` (default: x), ``with``, or empty for none.
     symbol : str
-        How formulas write its matrix.
+        The symbol of its matrix in formulas.
     difference : bool
-        Whether ``each`` takes the difference of the two, which is then a step of its own.
+        Whether ``each`` takes the difference of result and matrix, which is then a separate step.
     mean : bool
         Whether the sum is divided by the number of entries, N.
     """
@@ -38,18 +38,18 @@ class Loss:
 
     @property
     def matrix(self) -> str:
-        """Name its matrix, ``loss.target`` or ``loss.with``; empty if it has none."""
+        """Name the matrix that the loss needs: ``loss.target``, ``loss.with``, or empty for none."""
         return f"loss.{self.key}" if self.key else ""
 
     @property
     def tree(self) -> Expr:
-        """Give what is summed, with slots for its operands."""
+        """Give the summed term, with slots for its operands."""
         operands = 2 if self.key and not self.difference else 1
         return self.each(*(Slot(i) for i in range(operands)))
 
     @property
     def slope(self) -> Expr:
-        """Differentiate what is summed by the result: where the backward pass starts."""
+        """Differentiate the summed term with respect to the result."""
         return derivative(self.tree, 0)
 
     @property
@@ -66,11 +66,11 @@ LOSSES: dict[str, Loss] = {
         Loss("dot", lambda y, g: y * g, key="with", symbol="G"),
     )
 }
-DEFAULT = LOSSES["mse"]  # asks for x again, where the result has its shape
+DEFAULT = LOSSES["mse"]  # with x as the target, if the result has its shape
 OTHERWISE = LOSSES["sum"]
 KEYS = tuple(dict.fromkeys(loss.key for loss in LOSSES.values() if loss.key))
 
 
 def implied(key: str) -> Loss:
-    """Give the loss that is meant where only its matrix is given: the first with that key."""
+    """Give the loss implied if only its matrix is given: the first with that key."""
     return next(loss for loss in LOSSES.values() if loss.key == key)

@@ -1,4 +1,4 @@
-"""Programs: named equations with axes and shapes, and no numbers."""
+"""Programs: named equations with axes and shapes, without values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from blockcalc.ops.op import Gradient, Op, Ref
 
 @dataclass(frozen=True, slots=True)
 class Equation:
-    """``out = op(inputs)``; operations and operands are symbols here, not numbers."""
+    """``out = op(inputs)``; operands are references without values."""
 
     out: Ref
     op: Op
@@ -25,28 +25,28 @@ class Equation:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A run of equations that has a name of its own: an attention, a softmax, a norm.
+    """A named range of equations: an attention, a softmax, a norm.
 
     Attributes
     ----------
     name, kind : str
         ``norm1`` is of kind ``layer_norm``.
     settings : object
-        The conventions in force in it, such as eps: a type of its own for each kind, or None.
+        Its conventions, such as eps: one type for each kind of section, or None.
     inputs : tuple of Ref
-        What flows into it, weights aside.
+        Its inputs, without weights.
     out : Ref
-        What its name means.
+        Its result, which its name refers to.
     first, last : int
         Its equations are ``equations[first:last]``.
     whole : bool
-        Whether it was written to its end, and not ended by ``stop``.
+        Whether it is complete, not cut short by ``stop``.
     given : bool
-        Whether its result is an input, so that it has no equations.
+        Whether its result is a given matrix, so it has no equations.
     short : str
-        The function by which formulas that sum up the block write it: LN; empty if they do not.
+        Its function name in the summary formulas of the block, such as LN; empty if it has none.
     gradient : callable or None
-        Its closed form, in place of the chain rule through its inside.
+        Its closed gradient, used instead of the chain rule through its steps.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Section:
     gradient: ClosedForm | None = None
 
 
-Write = Callable[..., Ref]  # part, op, operands: writes one equation beside the gradient
+Write = Callable[..., Ref]  # part, op, operands: writes one intermediate equation of the gradient
 ClosedForm = Callable[[Write, Equation, Ref], Gradient]
 """The gradient of what flows into a section, from its quotient and the gradient of that.
 
@@ -72,9 +72,9 @@ It writes what it needs on the way with the first argument, and gives the lines 
 
 @dataclass(frozen=True)
 class Program:
-    """Equations in the order of their working; ``blocks`` are those of a stack.
+    """Equations in the order of evaluation; ``blocks`` are those of a stack.
 
-    Where a backward pass follows, ``forward`` counts the equations before the loss.
+    With a backward pass, ``forward`` is the number of equations before the loss.
     """
 
     inputs: tuple[Ref, ...]
@@ -85,7 +85,7 @@ class Program:
     forward: int | None = None
 
     def start(self) -> Program:
-        """Give the forward pass alone."""
+        """Give only the forward pass."""
         n = self.forward
         if n is None:
             return self
@@ -105,12 +105,12 @@ class Program:
         return known
 
     def find(self, name: str) -> str:
-        """Turn a name, an alias or a unique end of one into the recorded name.
+        """Resolve a name, an alias or a unique end of one to the name of a step.
 
         Raises
         ------
         LookupFault
-            Nothing ends so, or several steps do.
+            No step matches, or several steps do.
         """
         targets = {known: known for known in self.refs()}
         targets.update(self.aliases)
@@ -142,15 +142,15 @@ class Program:
         raise LookupFault(Fault(say("step.unknown", name=name), hint=hint))
 
     def section_of(self, index: int) -> Section | None:
-        """Give the innermost section that holds equation number ``index``."""
+        """Give the innermost section that contains equation number ``index``."""
         return self._holders[index][-1] if index in self._holders else None
 
     def top_section_of(self, index: int) -> Section | None:
-        """Give the outermost section that holds equation number ``index``."""
+        """Give the outermost section that contains equation number ``index``."""
         return self._holders[index][0] if index in self._holders else None
 
     def block_of(self, index: int) -> Section | None:
-        """Give the block of a stack that holds equation number ``index``."""
+        """Give the block of a stack that contains equation number ``index``."""
         at = bisect_right(self._block_starts, index) - 1
         return self.blocks[at] if at >= 0 and index < self.blocks[at].last else None
 
@@ -160,7 +160,7 @@ class Program:
 
     @cached_property
     def _holders(self) -> dict[int, list[Section]]:
-        """List the sections that hold each equation, the outermost first."""
+        """List the sections that contain each equation, the outermost first."""
         found: dict[int, list[Section]] = {}
         for section in sorted(self.sections, key=lambda s: (s.first, -s.last)):
             for index in range(section.first, section.last):
@@ -168,7 +168,7 @@ class Program:
         return found
 
     def top_sections(self) -> list[Section]:
-        """Give the sections that lie in no other, in order."""
+        """Give the outermost sections, in order."""
         tops: list[Section] = []
         for section in sorted(self.sections, key=lambda s: (s.first, s.last > s.first, -s.last)):
             if not tops or section.first >= tops[-1].last:
@@ -177,7 +177,7 @@ class Program:
 
 
 def _first_run(name: str, known: Mapping[str, str]) -> str | None:
-    """Offer the first run of a repeated block, where a name leaves out which run is meant."""
+    """Suggest the first run of a repeated block for a name without a run number."""
     parts = name.split(".", 2)
     run = ".".join((*parts[:2], "0", *parts[2:]))
     return say("hint.did_you_mean", word=run) if run in known else None

@@ -1,7 +1,7 @@
 """The rounding of a run: half away from zero on the decimal text of a number, as on paper.
 
-The rule makes 0.605 into 0.61 and 2.5 into 3. Floating point may miss such a tie by its own
-round-off; there the cell is worked again in exact fractions.
+The rule rounds 0.605 to 0.61 and 2.5 to 3. Floating-point round-off may hide such a tie;
+then the cell is computed again in exact fractions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """Rounding after each step, as with a pencil: to decimals or to significant figures.
+    """Rounding after each step, to decimals or to significant figures.
 
     Examples
     --------
@@ -53,9 +53,9 @@ class Rounding:
     ) -> NDArray[Any]:
         """Round the result of an operation; exactly where round-off could decide.
 
-        Where a result lies so near a tie that its round-off, measured by the terms it is made of, could
-        have moved it across, the cell is worked from its operands as they are written. A result that is
-        irrational is then rounded as the float it is.
+        If a result is so close to a tie that its round-off, estimated from the size of its terms, could
+        have moved it across, the cell is computed in fractions from the decimal text of its operands.
+        An irrational result is rounded as a float.
         """
         out = self(value)
         if not op.worked:
@@ -71,7 +71,7 @@ class Rounding:
     def _doubtful(
         self, op: Op, refs: Sequence[Ref], inputs: Sequence[Array], value: Array
     ) -> NDArray[np.bool_]:
-        """Tell which results lie within their round-off of a tie, or of nothing."""
+        """Tell which results are within their round-off of a tie, or of 0."""
         with np.errstate(all="ignore"):
             size = op.magnitude(inputs)
             size = np.abs(value) if size is None else np.maximum(size, np.abs(value))
@@ -90,13 +90,13 @@ class Rounding:
 
 
 def _power_of_ten(scaled: Array, digits: int) -> NDArray[np.bool_]:
-    """Tell where a number with so many digits before the point is next to a power of ten."""
+    """Tell where a number, scaled to ``digits`` digits before the point, is next to a power of ten."""
     low, high = 10.0 ** (digits - 1), 10.0**digits
     return np.asarray((np.rint(scaled) == low) | (np.rint(scaled) == high))
 
 
 def _written(leaf: Expr, inputs: Sequence[Array]) -> Fraction | None:
-    """Give the decimal number that a cell of an operand is written as."""
+    """Give the decimal number that is written for a cell of an operand."""
     if not isinstance(leaf, Cell):
         return None
     x = inputs[leaf.operand][leaf.at]
@@ -104,16 +104,16 @@ def _written(leaf: Expr, inputs: Sequence[Array]) -> Fraction | None:
 
 
 def plain_floats(values: NDArray[Any]) -> list[float]:
-    """Python floats with the shortest text of each value: 0.1 stays 0.1 from float32 too."""
+    """Convert to Python floats with the same shortest text: 0.1 in float32 becomes 0.1."""
     if values.dtype == np.float64:
         return [float(v) for v in values]
     return [float(str(v)) for v in values]
 
 
 def shortest(x: float, exact: bool = False) -> Decimal:
-    """Give the shortest decimal text of a number, the noise of floating point left aside.
+    """Give the shortest decimal text of a number, without floating-point noise.
 
-    A number within 1e-14 of one of 12 digits is taken for that one, 0.1 + 0.2 for 0.3, unless
+    A number within 1e-14 of one with 12 digits becomes that one, such as 0.3 for 0.1 + 0.2, unless
     ``exact`` asks for all digits.
     """
     short = Decimal(f"{x:.11e}")
@@ -127,5 +127,5 @@ def rounded(x: float, places: int, exact: bool = False) -> Decimal:
 
 
 def exponent_of(x: float) -> int:
-    """Give the power of ten of the first digit: 2 for 312.5, -2 for 0.015."""
+    """Give the power of ten of the leading digit: 2 for 312.5, -2 for 0.015."""
     return Decimal(repr(x)).adjusted()

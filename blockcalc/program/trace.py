@@ -1,4 +1,4 @@
-"""Working a program: the same equations with their numbers, in order."""
+"""Run a program: the same equations with their values, in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from blockcalc.program.rounding import Rounding
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One equation worked: the values of its operands and of its result."""
+    """One equation with the values of its operands and of its result."""
 
     index: int
     equation: Equation
@@ -55,7 +55,7 @@ class Trace(Mapping[str, Array]):
 
 
 def sealed(trace: Trace) -> Trace:
-    """Make the arrays of a trace read-only, for they belong to one run."""
+    """Make the arrays of a trace read-only, because they belong to one run."""
     for array in trace.arrays.values():
         array.setflags(write=False)
     return trace
@@ -67,10 +67,10 @@ def steps(
     rounding: Rounding | None = None,
     first: int = 0,
 ) -> Iterator[Step]:
-    """Work the equations one at a time and yield each as it is done.
+    """Compute the equations one at a time and yield each when it is done.
 
-    With ``rounding`` every result of the forward pass is rounded before going on; inputs are not. The results of
-    the equations before ``first`` are among ``arrays``.
+    With ``rounding`` every result of the forward pass is rounded before the next step; inputs are not rounded.
+    ``arrays`` holds the inputs and the results of the equations before ``first``.
     """
     done = (eq.out for eq in program.equations[:first])
     values = {ref.name: arrays[ref.name] for ref in (*program.inputs, *done)}
@@ -92,7 +92,7 @@ def steps(
 
 
 def _deviations(eq: Equation, inputs: tuple[Array, ...], value: Array, exact: Exactness) -> Array:
-    """Keep the deviations of a row that is almost equal, if its numbers are exact."""
+    """Keep the deviations of an almost constant row if its entries are exact."""
     op, (x, _) = eq.op, inputs
     assert isinstance(op, Centered)
     unequal = (x != x[..., :1]).any(axis=-1)
@@ -107,10 +107,10 @@ def _deviations(eq: Equation, inputs: tuple[Array, ...], value: Array, exact: Ex
 def _require_divisor(
     program: Program, index: int, inputs: tuple[Array, ...], values: Mapping[str, Array]
 ) -> None:
-    """Refuse a row that cannot be divided only because its numbers were rounded to 0.
+    """Raise an error for a divisor that is 0 only because of rounding.
 
-    Where the unrounded numbers of the section give nothing to divide by either, the row has no answer on paper,
-    and the convention for it stands.
+    If the divisor is 0 without rounding too, the row is undefined on paper and the convention
+    for undefined rows applies.
     """
     eq = program.equations[index]
     section = program.section_of(index)
@@ -135,7 +135,7 @@ def _refuse(eq: Equation, place: Array, key: str, like: Array) -> NoReturn:
 
 
 def _require_finite(eq: Equation, inputs: tuple[Array, ...], value: Array, rounded: bool) -> None:
-    """Refuse a result that the numbers cannot hold."""
+    """Raise an error for a result that overflows."""
     bad = ~np.isfinite(value)
     if eq.op.blocks:
         bad &= ~np.isneginf(value)

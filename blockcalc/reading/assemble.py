@@ -1,4 +1,4 @@
-"""From the keys that were read to the parts of a spec, every default filled in."""
+"""Assemble the parts of a spec from the keys of a file, with all defaults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLACES = ("attn.weights", "attn.out", "ffn.act", "ffn.out")
 
 
 def parts(c: Checker, top: Mapping[str, Any]) -> dict[str, Any]:
-    """Gather the plain parts of the spec from what was read."""
+    """Assemble the fields of the spec from the keys of the file."""
     norm = top.get("norm") or {}
     x = c.arrays.get("x")
     if norm.get("variance") == "sample" and x is not None and x.shape[-1] == 1:
@@ -62,7 +62,7 @@ def parts(c: Checker, top: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _written_blocks(c: Checker, top: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """List the blocks as they are written, each with what stands before its keys."""
+    """List the blocks as written in the file, each with the prefix of its keys."""
     if "blocks" not in top:
         return [("", top)]
     for key in (*SUBLAYERS, *NORM_KEYS):
@@ -72,7 +72,7 @@ def _written_blocks(c: Checker, top: Mapping[str, Any]) -> list[tuple[str, Mappi
 
 
 def _runs(block: BlockSpec, repeat: int | None) -> Iterator[BlockSpec]:
-    """Give a block as often as it is repeated; ``blocks.0.1.`` begins the steps of its second run."""
+    """Repeat a block; ``blocks.0.1.`` is the prefix of the steps of its second run."""
     if repeat is None:
         yield block
     else:
@@ -135,7 +135,7 @@ def _attention(
 
 
 def _causal(c: Checker, rows: int) -> NDArray[Any]:
-    """Make the causal pattern, one for all blocks."""
+    """Make the causal mask ``[T, T]``, one for all blocks."""
     if c.shapes_only:
         return np.broadcast_to(np.float64(0), (rows, rows))
     if rows**2 > MOST_NUMBERS:
@@ -148,7 +148,7 @@ def _causal(c: Checker, rows: int) -> NDArray[Any]:
 def _rope(
     c: Checker, attn: Mapping[str, Any], keys: str, heads: tuple[int, int], out_in: bool
 ) -> RopeSpec | None:
-    """Set the positions and the angles per step; theta^(-2i/dims) where none are given."""
+    """Set the positions and the angles per step, theta^(-2i/dims) by default."""
     rope = attn["rope"] or {}
     x = c.arrays.get("x")
     w, of = c.arrays.get(f"{keys}attn.w_q"), heads[0]
@@ -186,7 +186,7 @@ def _ffn(ffn: Mapping[str, Any], out_in: bool, p: float) -> FfnSpec:
 def _rates(
     c: Checker, top: Mapping[str, Any], written: list[tuple[str, Mapping[str, Any]]]
 ) -> dict[str, float]:
-    """Find p for every place, ``blocks.0.attn.out`` in a stack, where some are kept by a pattern.
+    """Find p for every place of dropout, such as ``blocks.0.attn.out`` in a stack.
 
     A given pattern becomes the matrix ``<place>_keep``.
     """
@@ -197,7 +197,7 @@ def _rates(
     p, named = own.get("p"), own.get("at")
     rates: dict[str, float] = {}
     if isinstance(p, dict):
-        # what is said of one block counts more than what is said of all
+        # settings of one block override those of all blocks
         for place, rate in sorted(p.items(), key=lambda pair: pair[0] not in PLACES):
             for one in _meant(c, place, ("dropout", "p", place), there):
                 rates[one] = rate or 0.0
@@ -226,14 +226,14 @@ def _rates(
 
 
 def _exists(block: Mapping[str, Any], place: str) -> bool:
-    """Tell whether a block has a place: no weights where the attention is given."""
+    """Tell whether a block has a place: a given attention has no weights."""
     if place.startswith("ffn."):
         return "ffn" in block
     return place == "attn.out" or "out" not in (block.get("attn") or {})
 
 
 def _meant(c: Checker, place: str, at: Path, there: list[str]) -> list[str]:
-    """Give the places that a name means: in a stack ``attn.out`` is that of every block."""
+    """Give the places that a name means: in a stack ``attn.out`` means that of every block."""
     found = [one for one in there if one == place or (place in PLACES and one.endswith(place))]
     if not found:
         c.fault(at, say("dropout.place", place=place, places=", ".join(there)))
@@ -241,7 +241,7 @@ def _meant(c: Checker, place: str, at: Path, there: list[str]) -> list[str]:
 
 
 def _labels(c: Checker, tokens: Any) -> tuple[tuple[str, ...], ...]:
-    """Give one list of labels for each of the batch; t1, t2, … where there are none."""
+    """Give one list of labels for each batch entry; t1, t2, … by default."""
     x = c.arrays.get("x")
     if x is None:
         return ()

@@ -1,4 +1,4 @@
-"""Reading values: numbers, words and matrices, every fault noted with its place."""
+"""Read values: numbers, words and matrices; every error is collected with its position."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from blockcalc.messages import say
 from blockcalc.messages.words import count, did_you_mean, dims
 
 MAX_FAULTS = 20
-LONGEST = 300  # digits of a number; more are beyond float64
-EXACT = 2.0**53  # float64 holds every whole number up to here
+LONGEST = 300  # digits of a number; more exceed float64
+EXACT = 2.0**53  # float64 represents every whole number up to here
 _FRACTION = re.compile(r"([-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?)/([0-9]{1,300}(?:\.[0-9]{1,300})?)")
 _SPACES = re.compile(r"[0-9]\s+[-0-9]")
 _COMMA = re.compile(r"[0-9],[0-9]")
@@ -31,7 +31,7 @@ _ROW = re.compile(r"\[([^\[\]]*+)\]")
 
 @dataclass(frozen=True)
 class Entries:
-    """What may stand in a matrix beside finite numbers: true and false for 1 and 0, minus infinity."""
+    """Values that a matrix may have beside finite numbers: true and false for 1 and 0, minus infinity."""
 
     flags: bool = False
     blocks: bool = False
@@ -41,24 +41,24 @@ NUMBERS = Entries()
 
 
 class Checker:
-    """Reads values and collects faults."""
+    """Reads values and collects errors."""
 
     def __init__(self, source: Source, shapes_only: bool = False) -> None:
         self.source = source
-        self.shapes_only = shapes_only  # whether named files are asked for their headers alone
+        self.shapes_only = shapes_only  # whether only the headers of named files are read
         self.faults: list[Fault] = []
         self.arrays: dict[str, NDArray[Any]] = {}
         self.paths: dict[str, Path] = {}
         self.origins: dict[str, str] = {}
         self.files: dict[Any, dict[str, Any]] = {}  # the tensors of each file that was named
         self.inexact: list[str] = []
-        self.numbers = 0  # how many the matrices of files and rules have
+        self.numbers = 0  # how many numbers the matrices from files and rules have
         self.elsewhere: Callable[[], Iterable[str]] = tuple  # every key of a file, with its path
 
     def fault(
         self, path: Path | str, message: str, hint: str | None = None, key: bool = False
     ) -> None:
-        """Note one fault at a path, or at its key; a matrix's name stands for its path."""
+        """Add one error at a path, or at its key; ``path`` may be the name of a matrix."""
         path = parted(self.paths.get(path, path) if isinstance(path, str) else path)
         place = self.source.place(path, key)
         if sign := self.source.misread(path, key):
@@ -74,7 +74,7 @@ class Checker:
             self.give_up()
 
     def has_commas(self, path: Path | str) -> bool:
-        """Tell whether a line may have commas for decimal points: some have a space, some not."""
+        """Tell whether a line may have decimal commas: some commas have a space after them, some not."""
         if isinstance(path, str):
             path = self.paths.get(path, path)
         text = self.source.place(path).text or ""
@@ -82,18 +82,18 @@ class Checker:
         return any(", " in row and _COMMA.search(row) for row in rows)
 
     def is_set(self, path: Path | str) -> bool:
-        """Tell whether a value was set beside the file, on the command line."""
+        """Tell whether a value was set on the command line."""
         if isinstance(path, str):
             path = self.paths.get(path, ())
         return any(path[:n] in self.source.overrides for n in range(1, len(path) + 1))
 
     def give_up(self) -> None:
-        """Raise what has been collected, if anything."""
+        """Raise the collected errors, if there are any."""
         if self.faults:
             raise InputError(*self.faults)
 
     def mapping(self, data: Any, path: Path, known: Mapping[str, Reader]) -> dict[str, Any]:
-        """Read a mapping by a table of keys; an unknown key is a fault."""
+        """Read a mapping by a table of keys; an unknown key is an error."""
         if not isinstance(data, dict):
             keys = ", ".join(known)
             self.fault(path, say("want.mapping", what=kind_of(data), keys=keys))
@@ -109,7 +109,7 @@ class Checker:
         return found
 
     def meant(self, key: str, path: Path, known: Iterable[str]) -> str | None:
-        """Offer a key for an unknown one: of those that may stand here, or of another place."""
+        """Suggest a key for an unknown one: one allowed here, or one of another section."""
         inside = path[:2] if path[:1] == ("blocks",) else ()
         own = ".".join(map(str, (*inside, "")))
         places = ("attn.", "ffn.", "norm1.", "norm2.") if inside else ""
@@ -117,7 +117,7 @@ class Checker:
         return did_you_mean(key, (*known, *others))
 
     def number(self, value: Any, path: Path, entries: Entries = NUMBERS) -> float | None:
-        """Read one finite number; a fraction such as 1/3 is one."""
+        """Read one finite number; fractions such as 1/3 are allowed."""
         if isinstance(value, bool) and entries.flags:
             return float(value)
         if entries.blocks and value in (float("-inf"), "-inf"):
@@ -167,7 +167,7 @@ class Checker:
     def words(
         self, value: Any, path: Path, known: Sequence[str], what: str, hint: str | None = None
     ) -> str | None:
-        """Read one of a few words; without a hint, the nearest of them is offered."""
+        """Read one of a few words; without a hint, the nearest word is suggested."""
         if isinstance(value, str) and value in known:
             return value
         hint = hint or _nearest(value, known)
@@ -207,7 +207,7 @@ class Checker:
         return np.array(flat, dtype=np.float64).reshape(shape)
 
     def keep(self, array: NDArray[Any] | None, path: Path) -> NDArray[Any] | None:
-        """Keep a matrix under its name, if it could be read."""
+        """Store a matrix under its name, unless it is None."""
         if array is None:
             return None
         if array.flags.writeable:
@@ -217,7 +217,7 @@ class Checker:
         return array
 
     def measure(self, value: Any, path: Path, ranks: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Find the shape of nested lists, or note what is wrong with it."""
+        """Find the shape of nested lists, or add an error."""
         if not isinstance(value, list):
             hint = _matrix_hint(value) if isinstance(value, str) else None
             self.fault(path, say(f"want.array{ranks[0]}", what=kind_of(value)), hint)
@@ -268,7 +268,7 @@ Reader = Callable[[Checker, Any, Path], Any]
 
 
 def plain_array(value: Any) -> NDArray[Any] | None:
-    """Read nested lists of nothing but finite numbers that are no giants at once, or give None."""
+    """Convert nested lists of finite numbers at once; None if any entry needs a closer look."""
     rows, shape = [value], []
     while isinstance(rows[0], list) and rows[0]:
         width = len(rows[0])
@@ -282,10 +282,10 @@ def plain_array(value: Any) -> NDArray[Any] | None:
         return None
     if not all(_are_numbers(list(map(type, row))) for row in rows):
         return None
-    pack = struct.Struct(f"{shape[-1]}d").pack  # in half the time of np.array
+    pack = struct.Struct(f"{shape[-1]}d").pack  # takes half the time of np.array
     try:
         packed = bytearray().join([pack(*row) for row in rows])
-    except struct.error:  # a whole number beyond the range
+    except struct.error:  # a whole number out of range
         return None
     array = np.frombuffer(packed, dtype=np.float64).reshape(shape)
     beyond = not np.isfinite(array).all() or np.abs(array).max() >= EXACT
@@ -293,16 +293,16 @@ def plain_array(value: Any) -> NDArray[Any] | None:
 
 
 def _are_numbers(types: list[type]) -> bool:
-    return types.count(float) == len(types) or set(types) <= {int, float}  # the former at once
+    return types.count(float) == len(types) or set(types) <= {int, float}  # the first test is fast
 
 
 def is_text(text: str) -> bool:
-    """Tell whether a text can be written: half a surrogate pair cannot."""
+    """Tell whether a text can be encoded: half a surrogate pair cannot."""
     return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def kind_of(value: Any) -> str:
-    """Name what stands somewhere, in words."""
+    """Describe a value in words."""
     if isinstance(value, str):
         return say("kind.text", text=short(value))
     if isinstance(value, bool):
@@ -315,7 +315,7 @@ def kind_of(value: Any) -> str:
 
 
 def depth_of(value: Any) -> int:
-    """Count how deep lists lie, by the first entry of each."""
+    """Count the nesting depth of lists, by the first entry of each."""
     depth = 0
     while isinstance(value, list):
         depth, value = depth + 1, value[0] if value else None
@@ -323,7 +323,7 @@ def depth_of(value: Any) -> int:
 
 
 def quoted(value: Any) -> str:
-    """Name what stands where a word is wanted."""
+    """Describe a value in place of a word."""
     return f"'{short(value)}'" if isinstance(value, str) else kind_of(value)
 
 
@@ -332,7 +332,7 @@ def _nearest(value: Any, known: Sequence[str]) -> str | None:
 
 
 def _matrix_hint(text: str) -> str:
-    """Say what to write instead of a text that stands for a matrix."""
+    """Say what to write instead of a text in place of a matrix."""
     if text.lower().endswith((".npz", ".npy", ".csv", ".safetensors")):
         return say("hint.file", name=text)
     if text in ("eye", "zeros", "ones", "random"):
@@ -341,5 +341,5 @@ def _matrix_hint(text: str) -> str:
 
 
 def _spaces_hint(text: str) -> str | None:
-    """Say how a row is written, to who has written it otherwise."""
+    """Say how to write a row, for a text of numbers with spaces."""
     return say("want.matrix.spaces") if re.search(r"[0-9]\s+[-0-9]|;", text.strip()) else None

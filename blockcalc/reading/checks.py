@@ -1,4 +1,4 @@
-"""Checks of a whole file: that shapes fit, that names are steps, that nothing is unused."""
+"""Check a whole file: shapes fit, names are steps, nothing is unused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from blockcalc.reading.shapes import check_shapes
 
 
 def _judged(c: Checker, spec: Spec) -> Spec:
-    """Leave out answers of the file that no longer fit what was set beside it, and say so."""
+    """Ignore expected values that no longer fit after ``--set``, and add a note."""
     if not spec.expect or all(path[0] == "expect" for path in c.source.overrides):
         return spec
     program = written(spec)
@@ -38,12 +38,12 @@ def _judged(c: Checker, spec: Spec) -> Spec:
 
 
 def _alike(shape: Sequence[int], other: Sequence[int]) -> bool:
-    """Tell whether two shapes are one, axes of length 1 aside."""
+    """Tell whether two shapes are equal apart from axes of length 1."""
     return [n for n in shape if n > 1] == [n for n in other if n > 1]
 
 
 def _resolved(c: Checker, spec: Spec) -> Spec:
-    """Give ``stop`` the whole name of the step that it means."""
+    """Resolve ``stop`` to the full name of a step."""
     if spec.stop is None:
         return spec
     program = written(spec)
@@ -56,7 +56,7 @@ def _resolved(c: Checker, spec: Spec) -> Spec:
 
 
 def _blame_layout(c: Checker, found: Mapping[str, Any], before: int) -> None:
-    """Where the other weight layout would fit, say that instead of every mismatch."""
+    """If the other weight layout would fit, replace all mismatches by that hint."""
     if len(c.faults) - before < 2:
         return
     other = [_turned(block) for block in found["blocks"]]
@@ -75,7 +75,7 @@ def _turned(block: BlockSpec) -> BlockSpec:
 
 
 def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
-    """Build the program: nothing it needs may be missing, nothing named unknown."""
+    """Build the program, and report missing matrices and unknown steps."""
     try:
         program = build(spec)
     except (Missing, Misfit) as error:
@@ -100,7 +100,7 @@ def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
 
 
 def _check_answers(c: Checker, spec: Spec, program: Program) -> None:
-    """Hold the answers of the file against the steps; of several that misfit the first is shown."""
+    """Check the shapes of expected values; only the first mismatch is reported in full."""
     misfits = []
     for key, numbers in spec.expect.items():
         if _check_step(c, program, ("expect", key), key):
@@ -115,9 +115,9 @@ def _check_answers(c: Checker, spec: Spec, program: Program) -> None:
 
 
 def _check_unused(c: Checker, spec: Spec, program: Program) -> None:
-    """Note what is given and takes no part, so that nothing is left out in silence.
+    """Report given matrices that nothing uses, so that none is ignored silently.
 
-    The norms of a sublayer that is not there may stand; the head says so.
+    Norms of a missing sublayer are allowed; the head mentions them.
     """
     used = {ref.name for ref in program.inputs}
     spare = tuple(f"{name}." for name in spec.spare_norms)
@@ -129,12 +129,12 @@ def _check_unused(c: Checker, spec: Spec, program: Program) -> None:
 
 
 def _whole(spec: Spec, program: Program) -> Program:
-    """Give the program without its stop, as far as there are weights for it."""
+    """Build the program without ``stop``, as far as weights are given."""
     return written(spec) if spec.stop else program
 
 
 def _check_step(c: Checker, program: Program, path: Path, name: str) -> bool:
-    """Note a name that is no step."""
+    """Report a name that is not a step."""
     try:
         program.find(name)
     except LookupFault as error:

@@ -1,4 +1,4 @@
-"""The JSON Schema of the input file, made from the table of keys."""
+"""The keys of the input file, and its JSON Schema made from them."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from blockcalc.reading.value_types import (
 
 
 def schema() -> dict[str, Any]:
-    """Give the schema, so that editors complete and check as people type.
+    """Make the JSON Schema, for completion and checks in editors.
 
-    It knows keys, words, and the depth of lists; whether shapes fit, only a reading tells.
+    It covers keys, words and the nesting depth of lists; shapes are only checked by ``load``.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def _norm(c: Checker, value: Any, path: Path) -> dict[str, Any]:
 
 @kind(RATE)
 def _rate(c: Checker, value: Any, path: Path) -> float | None:
-    """Read the probability that a number is dropped."""
+    """Read the probability that an entry is dropped."""
     p = c.number(value, path)
     if p is not None and not 0 <= p < 1:
         c.fault(path, say("dropout.p"))
@@ -101,7 +101,7 @@ def _rates(c: Checker, value: Any, path: Path) -> Any:
 
 @kind({"type": "array", "items": TEXT, "minItems": 1})
 def _places(c: Checker, value: Any, path: Path) -> dict[str, Path]:
-    """Read a list of places, each with where it stands."""
+    """Read a list of places, each with its path."""
     if not isinstance(value, list) or not value:
         c.fault(path, say("dropout.at"))
         return {}
@@ -187,7 +187,7 @@ def _digits(c: Checker, value: Any, path: Path) -> int | None:
 
 @kind({"type": "object", "additionalProperties": either(ref("answer"), ref("number"))})
 def _expect(c: Checker, value: Any, path: Path) -> dict[str, NDArray[Any]]:
-    """Read a person's numbers: null or ? where not judged."""
+    """Read expected values: null or ? for entries left open."""
     if not isinstance(value, dict):
         c.fault(path, say("expect.mapping", what=kind_of(value)))
         return {}
@@ -224,7 +224,7 @@ def _blank_out(value: Any) -> tuple[Any, Any]:
 
 @kind(lambda: section(_LOSS, "loss."))
 def _loss(c: Checker, value: Any, path: Path) -> dict[str, Any]:
-    """Read where the backward pass starts; the matrix goes with the kind that needs it."""
+    """Read the loss; its matrix is only allowed for the kind that needs it."""
     before = len(c.faults)
     found = c.mapping(value, path, _LOSS)
     kind = found.get("kind") or next((implied(key).kind for key in KEYS if key in found), None)

@@ -1,4 +1,4 @@
-"""From a file to a checked ``Spec``: all faults that can be found, each with its place."""
+"""Read a file to a checked ``Spec``, and report all errors with their positions."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def load(
     source : path or mapping
         A YAML or JSON file; ``-`` is standard input. A mapping may hold NumPy arrays.
     sets : sequence of (key, value text)
-        Keys set over those of the file: ``("attn.scale", "none")``.
+        Keys that override the file: ``("attn.scale", "none")``.
     orders : sequence of str
-        The orders, ``post`` or ``pre``, in which it is to be worked; the file's own if empty. The spec
+        The orders, ``post`` or ``pre``, to check it for; that of the file if empty. The spec
         has the first; ``with_order`` gives the others.
     shapes_only : bool
-        Ask named files for their headers alone, and draw nothing: such matrices have a shape and no numbers.
+        Read only the headers of named files, and draw no numbers: such matrices have a shape but no values.
 
     Raises
     ------
     InputError
-        With every fault that was found, up to twenty, each with its place.
+        All errors found, up to twenty, each with its position.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def load(
     else:
         text = read_file(str(source))
     if sets:
-        text.data = _plain(text.data)  # what aliases share is set in one place only
+        text.data = _plain(text.data)  # a copy in which aliases share nothing
     for key, value in sets:
         for one in _every(text.data, key):
             _set(text, one, value)
@@ -73,7 +73,7 @@ def _one_head(block: BlockSpec) -> bool:
 
 
 def read_file(name: str) -> Source:
-    """Read a file, or standard input for ``-``, as plain data with places."""
+    """Read a file, or standard input for ``-``, as plain data with positions."""
     if name == "-":
         if sys.stdin is None:
             raise InputError(Fault(say("file.no_stdin")))
@@ -95,7 +95,7 @@ def read_file(name: str) -> Source:
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """Turn a dict from Python into the plain data that a file gives."""
+    """Convert a Python dict to the plain data of a file."""
     if depth > MAX_DEPTH:
         raise InputError(Fault(say("file.deep", limit=MAX_DEPTH)))
     if isinstance(value, Mapping):
@@ -108,7 +108,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
-    """Check everything, in each order that is asked for, and give the spec."""
+    """Check everything in each of the orders, and return the spec."""
     data = c.source.data
     if not isinstance(data, dict):
         c.fault((), say("file.not_mapping", what=kind_of(data)))

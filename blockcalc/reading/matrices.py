@@ -1,4 +1,4 @@
-"""A matrix: rows written out, or a mapping that stands for them."""
+"""Read a matrix: rows written out, or a mapping such as ``{file: …}``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Ranks = tuple[int, ...]
 def formed(
     c: Checker, value: dict[str, Any], path: Path, ranks: Ranks, entries: Entries
 ) -> NDArray[Any] | None:
-    """Read a mapping that stands for a matrix."""
+    """Read a mapping in place of a matrix."""
     form = next((word for word in FORMS if word in value), None)
     known = [form, *FORMS[form]] if form else list(FORMS)
     for key in value:
@@ -74,7 +74,7 @@ def formed(
     if array is None:
         return None
     if ranks == (1,) and array.ndim == 2:
-        array = array.ravel()  # a csv file has rows, even where there is only one
+        array = array.ravel()  # a csv file always has rows, even if there is only one
     if _flag(c, value, path, "transpose") and array.ndim > 1:
         array = array.swapaxes(-1, -2)
         array = array if c.shapes_only else np.ascontiguousarray(array)
@@ -82,7 +82,7 @@ def formed(
 
 
 def hollow(shape: tuple[int, ...]) -> NDArray[Any]:
-    """Make an array that has a shape, and one zero for all of its entries."""
+    """Make an array of zeros with a shape, by broadcasting one number."""
     return np.broadcast_to(np.float64(0), shape)
 
 
@@ -127,7 +127,7 @@ def _by_rule(
 
 
 def _example(ranks: Ranks) -> str:
-    """Show a list of sizes that fits the place."""
+    """Give an example of a list of sizes with an allowed rank."""
     return str([4, 8, 8, 8][: ranks[0]])
 
 
@@ -158,9 +158,9 @@ def _ranks(ranks: Ranks) -> str:
 
 
 def _room(c: Checker, shape: tuple[int, ...], at: Path) -> bool:
-    """Count the numbers of matrices from files and rules against what may be.
+    """Count the numbers of matrices from files and rules, and check the limit.
 
-    Where only shapes are asked for nothing is held, and the count is bounded by what NumPy can index.
+    If only shapes are read, nothing is allocated and the limit is what NumPy can index.
     """
     most = MOST_COUNTED if c.shapes_only else MOST_NUMBERS
     held = 0 if c.shapes_only else c.numbers
@@ -176,7 +176,7 @@ def _room(c: Checker, shape: tuple[int, ...], at: Path) -> bool:
 
 
 def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> NDArray[Any] | None:
-    """Read a matrix that lives in another file: header first, then as much as is wanted."""
+    """Read a matrix from another file: first the header, then the requested part."""
     name = value["file"]
     if not isinstance(name, str) or not name or "\0" in name:
         c.fault((*path, "file"), say("weights.name", got=quoted(name)))
@@ -197,7 +197,7 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
             c.fault((*path, "file"), say("array.empty"))
             return None
         whole = shape
-        if file.suffix.lower() == ".npz":  # whose rows are read whole, and other shapes altogether
+        if file.suffix.lower() == ".npz":  # rows are read whole, and other shapes completely
             whole = (shape[0], tensor.shape[1]) if len(shape) == 2 else tensor.shape
         if not _room(c, whole, (*path, "file")):
             return None
@@ -221,7 +221,7 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
 
 
 def _find(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Tensor | None:
-    """Find the tensor that is meant; a file with only one needs no key."""
+    """Find the tensor by its key; a file with only one needs no key."""
     names = _names(c, file, value, path)
     if names is None:
         return None
@@ -273,7 +273,7 @@ def _names(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Nam
 def _window(
     c: Checker, tensor: Tensor, value: dict[str, Any], path: Path
 ) -> tuple[slice, ...] | None:
-    """Read ``rows: "0:4"`` and ``cols: "0:4"``, of the tensor as it lies in the file."""
+    """Read ``rows: "0:4"`` and ``cols: "0:4"``, of the tensor as stored in the file."""
     window = [slice(None)] * len(tensor.shape)
     for key, axis in (("rows", -2), ("cols", -1)):
         if key not in value:
@@ -295,7 +295,7 @@ def _window(
 
 
 def _origin(name: str, tensor: Tensor, value: dict[str, Any]) -> str:
-    """Say where a matrix came from, and what was done to it."""
+    """Describe the origin of a matrix, and what was done to it."""
     parts = [name, tensor.name, *(f"{k} {value[k]}" for k in ("rows", "cols") if k in value)]
     done = ("header", "index", "transpose")
     parts += [say(f"origin.{key}") for key in done if value.get(key) is True]

@@ -19,8 +19,8 @@ from blockcalc.reading.checker import Checker, is_text
 def parse_sets(texts: Sequence[str], options: Mapping[str, str | None]) -> list[tuple[str, str]]:
     """Split ``KEY=VALUE`` texts.
 
-    A key set twice, or against an option that sets the same, is a usage error; ``options`` are
-    those by key, such as ``norm.order`` of ``--norm``.
+    A key set twice, or in conflict with an option that sets the same key, is a usage error;
+    ``options`` has these by key, such as ``norm.order`` of ``--norm``.
     """
     found = {key: value for key, value in options.items() if value is not None}
     pairs = []
@@ -59,7 +59,7 @@ def parse_round(text: str) -> Rounding:
 
 
 def _every(data: Any, key: str) -> list[str]:
-    """Give the keys that ``blocks.*.attn.causal`` means: one for each entry of the list."""
+    """Expand ``blocks.*.attn.causal``: one key for each entry of the list."""
     before, star, after = key.partition(".*.")
     for part in before.split("."):
         data = data.get(part) if isinstance(data, dict) else None
@@ -69,7 +69,7 @@ def _every(data: Any, key: str) -> list[str]:
 
 
 def _set(source: Source, key: str, text: str) -> None:
-    """Set one key over those of the file."""
+    """Set one key, overriding the file."""
     origin = Place(f"--set {key}={text}")
     path: Path = tuple(int(p) if is_index(p) else p for p in key.split("."))
     for holder_path in (("expect",), ("dropout", "p"), ("dropout", "keep")):
@@ -95,7 +95,7 @@ def _set(source: Source, key: str, text: str) -> None:
 
 
 def _entry(holder: Any, part: str | int, origin: Place) -> Any:
-    """Give the key or the place of a part of a path in what holds it."""
+    """Convert one part of a path to a key of a mapping or an index of a list."""
     if not isinstance(holder, list):
         if isinstance(part, int) and holder:
             raise InputError(Fault(say("set.mapping", keys=", ".join(holder)), origin))
@@ -106,7 +106,7 @@ def _entry(holder: Any, part: str | int, origin: Place) -> Any:
 
 
 def _name_and_indices(words: list[str]) -> Path:
-    """Split ``attn.q.0.1`` into the name of a step and places in its matrix."""
+    """Split ``attn.q.0.1`` into the name of a step and indices of its matrix."""
     end = len(words)
     while end > 1 and is_index(words[end - 1]):
         end -= 1

@@ -1,4 +1,4 @@
-"""The chain of shapes through a block: every matrix fits the one before it, or is refused."""
+"""Check the chain of shapes through a block: every matrix must fit the one before it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from blockcalc.nn.spec import AttentionSpec, BlockSpec, FfnSpec
 
 
 class Faults(Protocol):
-    """Takes note of faults at a path, and knows the lines of the file and what was set beside it."""
+    """Collects errors at paths; knows the positions in the file and the values set on the command line."""
 
     def fault(self, path: Path | str, message: str, hint: str | None = None) -> None: ...
 
@@ -23,12 +23,12 @@ class Faults(Protocol):
     def is_set(self, path: Path | str) -> bool: ...
 
 
-LAST = (".w_o", ".w_2", ".w_down")  # what these give is as wide as x
+LAST = (".w_o", ".w_2", ".w_down")  # the outputs of these are as wide as x
 
 
 @dataclass(frozen=True)
 class Size:
-    """A length that something has, and the words that say so."""
+    """A size, and the sentence that explains it."""
 
     n: int
     because: str
@@ -37,7 +37,7 @@ class Size:
 
 @dataclass
 class Chain:
-    """Holds the matrices against each other."""
+    """Checks the sizes of matrices against each other."""
 
     faults: Faults
     arrays: Mapping[str, NDArray[Any]]
@@ -46,11 +46,11 @@ class Chain:
 
     @property
     def axes(self) -> tuple[int, int]:
-        """Give the axis that meets what flows in, and the one that flows on."""
+        """Give the input axis and the output axis of a weight."""
         return (-1, -2) if self.out_in else (-2, -1)
 
     def size(self, name: str, axis: int, symbol: str) -> Size | None:
-        """Take the length of an axis as the measure for what follows."""
+        """Take the length of an axis as the size that later matrices must have."""
         array = self.arrays.get(name)
         if array is None:
             return None
@@ -59,7 +59,7 @@ class Chain:
         return Size(n, has, name)
 
     def fits(self, name: str, axis: int, size: Size | None, hint: str | None = None) -> None:
-        """Require that an axis of a matrix has the length of what it meets."""
+        """Require that an axis of a matrix has a given size."""
         array = self.arrays.get(name)
         if array is None or size is None or array.shape[axis] == size.n:
             return
@@ -74,7 +74,7 @@ class Chain:
         self.faults.fault(size.name if newer else name, both, hint)
 
     def turned(self, name: str, array: NDArray[Any], axis: int, size: Size) -> bool:
-        """Tell whether a weight would fit if its rows were its columns, and does not fit as it is."""
+        """Tell whether a weight would fit only if transposed."""
         into, out = self.axes
         right_way = axis == out and array.shape[into] == self.arrays["x"].shape[-1]
         d_model = self.arrays["x"].shape[-1]
@@ -83,7 +83,7 @@ class Chain:
 
 
 def unit(rank: int, axis: int, n: int) -> str:
-    """Name what is counted along an axis."""
+    """Name the unit of an axis: numbers, rows or columns."""
     kind = "numbers" if rank == 1 else "columns" if axis == -1 else "rows"
     return say(f"unit.{kind}.{'one' if n == 1 else 'many'}")
 
@@ -94,9 +94,9 @@ def check_shapes(
     blocks: Iterable[BlockSpec],
     stop: str | None = None,
 ) -> None:
-    """Check the whole chain, x to the last norm; one fault for each matrix that breaks it.
+    """Check the whole chain from x to the last norm; one error for each matrix that does not fit.
 
-    What a layer gives need not fit the residual where ``stop`` ends within the layer.
+    The output of a layer need not fit the residual if ``stop`` ends within the layer.
     """
     first_runs: dict[str, BlockSpec] = {}
     for block in blocks:
@@ -135,7 +135,7 @@ def _norm(chain: Chain, name: str, d_model: Size | None) -> None:
 
 
 def _times(size: Size | None, count: int, of: int) -> Size | None:
-    """Turn the width of so many heads into that of others."""
+    """Convert the width of ``of`` heads to that of ``count`` heads."""
     if size is None or size.n % of:
         return None
     n = size.n // of * count
@@ -166,7 +166,7 @@ def _attention(chain: Chain, spec: AttentionSpec, keys: str, d_model: Size | Non
 
 
 def _gives(chain: Chain, name: str, letter: str, d_model: Size | None) -> None:
-    """Check the last projection of a layer: as wide as what it is added to, if it is added."""
+    """Check the output projection of a layer: as wide as the residual, if there is one."""
     out = chain.axes[1]
     if chain.stop.startswith(f"{name}."):
         d_model = chain.size(f"{name}.w_{letter}", out, "d_model")
@@ -194,12 +194,12 @@ def _fused(chain: Chain, spec: AttentionSpec, attention: str) -> None:
 
 
 def _kept(chain: Chain, place: str, *shapes: tuple[int, ...]) -> None:
-    """Require one of some shapes of the pattern that dropout keeps at a place."""
+    """Check the shape of the dropout pattern of a place."""
     _same(chain, f"{place}_keep", *shapes, key=f"dropout.keep.{place}")
 
 
 def _same(chain: Chain, name: str, *shapes: tuple[int, ...], key: str = "") -> None:
-    """Require one of some shapes; ``key`` is how the file names the matrix."""
+    """Require one of several shapes; ``key`` is the name of the matrix in the file."""
     array = chain.arrays.get(name)
     if array is not None and array.shape not in shapes:
         words = ["×".join(map(str, shape)) for shape in shapes]

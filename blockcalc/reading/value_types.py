@@ -1,4 +1,4 @@
-"""The kinds of value a key may have: each reads itself, and says its JSON Schema."""
+"""The types of values of keys: each has a reader and a JSON Schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True)
 class Kind:
-    """What reads the value of a key, and the JSON Schema of what may stand there."""
+    """The reader of a value, and the JSON Schema of allowed values."""
 
     read: Reader
     schema: Callable[[], Schema]
@@ -26,7 +26,7 @@ class Kind:
 
 
 def kind(schema: Schema | Callable[[], Schema]) -> Callable[[Reader], Kind]:
-    """Make a kind of the function that reads it."""
+    """Make a Kind from the function that reads it."""
     return lambda read: Kind(read, schema if callable(schema) else lambda: schema)
 
 
@@ -34,7 +34,7 @@ Table = Mapping[str, Kind]
 
 
 def section(table: Table, name: str) -> Schema:
-    """Give the schema of a mapping with these keys; ``name`` finds their descriptions."""
+    """Give the schema of a mapping with these keys; ``name`` selects their descriptions."""
     properties = {}
     for key, own in table.items():
         text = f"key.{name}{key}"
@@ -44,7 +44,7 @@ def section(table: Table, name: str) -> Schema:
 
 
 def keys_in(schema: Schema, before: str = "") -> Iterator[str]:
-    """Give every key that a schema of mappings knows, with its path."""
+    """Yield every key in a schema of mappings, with its path."""
     for key, own in schema.get("properties", {}).items():
         yield before + key
         yield from keys_in(own, f"{before}{key}.")
@@ -53,17 +53,17 @@ def keys_in(schema: Schema, before: str = "") -> Iterator[str]:
 
 
 def either(*schemas: Schema) -> Schema:
-    """Give the schema of what fits one of several."""
+    """Give the schema of a value that fits one of several schemas."""
     return {"anyOf": list(schemas)}
 
 
 def ref(name: str) -> Schema:
-    """Point to one of the ``definitions``."""
+    """Give a reference to one of the ``definitions``."""
     return {"$ref": f"#/$defs/{name}"}
 
 
 def lists(cell: Schema, ranks: Sequence[int]) -> list[Schema]:
-    """Give the schemas of lists in lists, for each depth."""
+    """Give the schemas of nested lists, one for each rank."""
     found = []
     for rank in ranks:
         own = cell
@@ -113,8 +113,8 @@ def _form(name: str, more: Sequence[str], cells: list[Schema], ranks: Sequence[i
 
 
 def numbers(cell: Schema, *ranks: int) -> Schema:
-    """Give the schema of a matrix: lists of the given depths, or another form of it."""
-    from blockcalc.reading.matrices import FORMS  # a reading needs no schema
+    """Give the schema of a matrix: nested lists of the given ranks, or another form."""
+    from blockcalc.reading.matrices import FORMS  # reading needs no schema
 
     cells = lists(cell, ranks)
     return either(
@@ -124,7 +124,7 @@ def numbers(cell: Schema, *ranks: int) -> Schema:
 
 
 def definitions() -> dict[str, Schema]:
-    """Give the schemas to which others point."""
+    """Give the schemas that others refer to."""
     return {
         "number": either(
             {"type": "number"},
@@ -191,7 +191,7 @@ text = Kind(Checker.text, lambda: TEXT)
 def kept(
     c: Checker, value: Any, path: Path, ranks: tuple[int, ...], entries: Entries = NUMBERS
 ) -> Any:
-    """Read a matrix of the block, and keep it under its name."""
+    """Read a matrix of the block, and store it under its name."""
     return c.keep(matrix(c, value, path, ranks, entries), path)
 
 
@@ -209,13 +209,13 @@ def weight(c: Checker, value: Any, path: Path) -> Any:
 
 @kind(ref("input"))
 def tokens_by_features(c: Checker, value: Any, path: Path) -> Any:
-    """Read one row for each token, or such for each of a batch."""
+    """Read one row for each token, or such a matrix for each batch entry."""
     return kept(c, value, path, (2, 3))
 
 
 @kind(ref("entries"))
 def entries(c: Checker, value: Any, path: Path) -> Any:
-    """Read a number for each entry of some step."""
+    """Read one number for each entry of a step."""
     return kept(c, value, path, (1, 2, 3, 4))
 
 
@@ -227,5 +227,5 @@ def pattern(c: Checker, value: Any, path: Path) -> Any:
 
 @kind(ref("bias"))
 def bias(c: Checker, value: Any, path: Path) -> Any:
-    """Read what is added to scores: numbers and minus infinity."""
+    """Read an additive mask: numbers and minus infinity."""
     return kept(c, value, path, (2, 3, 4), Entries(blocks=True))

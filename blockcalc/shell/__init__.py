@@ -1,1 +1,1 @@
-"""The command line as a shell sees it: words, help pages, completion."""
+"""The command line: parsing, help pages, completion."""

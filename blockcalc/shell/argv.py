@@ -1,4 +1,4 @@
-"""Commands as they are typed: the command word anywhere, every word checked, quiet ends."""
+"""Parse command lines: the command may be anywhere, and every word is checked."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ COMMANDS = (
     "import", "weights", "samples", "schema", "format", "docs",
 )  # fmt: skip
 SCRIPTS = {"--show-completion", "--install-completion"}
-VARIABLE = "_BLOCKCALC_COMPLETE"  # set by the shell that completes a line
+VARIABLE = "_BLOCKCALC_COMPLETE"  # set by a shell that requests completion
 
 
 def quiet() -> None:
-    """Let what is still to be printed go nowhere."""
+    """Discard all further output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 class Group(TyperGroup):
-    """Finds the command word wherever it stands; no word at all means ``run``."""
+    """Finds the command anywhere on the line; without one, the command is ``run``."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -39,7 +39,7 @@ class Group(TyperGroup):
         self.subcommand_metavar = say("help.usage")
 
     def main(self, *args: Any, **settings: Any) -> Any:
-        """Run a command, or answer a shell that completes a line."""
+        """Run a command, or answer a shell that requests completion."""
         how = os.environ.get(VARIABLE, "")
         if how.startswith("complete_"):
             from blockcalc.shell.completion import complete
@@ -57,7 +57,7 @@ class Group(TyperGroup):
                 return super().parse_args(ctx, args)
         except (SystemExit, typer.Exit) as end:
             if isinstance(end, typer.Exit) and end.exit_code:
-                # the shell could not be told, which typer has said in its own words
+                # typer could not detect the shell
                 fault = Fault(say("cli.no_shell"), hint=say("cli.no_shell.hint"))
                 raise UsageError(fault) from None
             print(said.getvalue(), end="")
@@ -68,7 +68,7 @@ class Group(TyperGroup):
         write_commands(formatter, self.commands)
 
     def arrange(self, args: list[str]) -> list[str]:
-        """Put the command word first, and before it what is asked of the program itself."""
+        """Move the command to the front, after the options of the program itself."""
         own = options_of([self])
         options = {**options_of(self.commands.values()), **own}
         parts = list(scan(args, options))
@@ -88,7 +88,7 @@ class Group(TyperGroup):
         return ["run", *args]
 
     def unknown_word(self, word: str, options: Mapping[str, Any]) -> Fault:
-        """Say what to type instead of a word that is no command."""
+        """Make the error for a word that is not a command, with a suggestion."""
         if os.path.exists(word) or word.lower().endswith((".yaml", ".yml", ".json")):
             return Fault(say("cli.bare_file", word=word))
         from blockcalc.messages.words import did_you_mean
@@ -99,7 +99,7 @@ class Group(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command whose words are checked before they are parsed, and that ends quietly."""
+    """A command that checks its words before parsing, and ends quietly on a closed pipe."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         return super().parse_args(ctx, settle(self, ctx.parent.command.commands, args))
@@ -111,7 +111,7 @@ class Command(TyperCommand):
         write_options(formatter, self.get_params(ctx))
 
     def get_short_help_str(self, limit: int = 0) -> str:
-        return say(f"short.{self.name}")  # whole: a table breaks a line that is too long
+        return say(f"short.{self.name}")  # not wrapped here: the table wraps long lines
 
     def invoke(self, ctx: Any) -> Any:
         try:

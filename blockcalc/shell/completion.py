@@ -1,8 +1,8 @@
-"""What a shell asks when Tab is pressed, and the answer in its own form.
+"""Answer requests for completion from a shell, in the format of that shell.
 
-The scripts that ``--show-completion`` prints are typer's: they tell the line by environment variables. typer's
-own answers know neither a command word in the middle nor ``run`` where there is none, lose the value after
-``=``, and take a tenth of a second to style their texts.
+The scripts that ``--show-completion`` prints are from typer: they pass the line in environment variables. typer's
+own completion does not support a command in the middle of the line, ``run`` as the default command, or values
+after ``=``, and takes a tenth of a second for styling.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from blockcalc.shell.offers import Line, Offer, offers
 
 
 def complete(how: str, commands: Mapping[str, Any], own: Mapping[str, Any]) -> int:
-    """Print the words that may stand at the cursor, and give the exit code.
+    """Print the possible words at the cursor, and return the exit code.
 
-    Nothing is offered where something is at fault: an error would stand in the line that is being typed.
+    On an error nothing is printed: it would appear in the line being typed.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def complete(how: str, commands: Mapping[str, Any], own: Mapping[str, Any]) -> i
 
 
 def _split(text: str) -> list[str]:
-    """Split a line as a shell does, also where a quote is still open."""
+    """Split a line as a shell does, even if a quote is still open."""
     lexer = shlex.shlex(text, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     words: list[str] = []
@@ -63,7 +63,7 @@ def _read() -> Line:
 
 
 def _read_bash() -> Line:
-    """Read the line of bash, which takes ``--norm=pre`` for three words and completes the last."""
+    """Read the line of bash, which splits ``--norm=pre`` into three words and completes the last."""
     at, text = int(os.environ["COMP_CWORD"]), os.environ["COMP_WORDS"]
     typed = [*_split(text)[1 : at + 1], ""][:at]
     words: list[str] = []

@@ -1,4 +1,4 @@
-"""The words that may stand next on a command line: commands, options, their values, files."""
+"""Find completions: commands, options, their values, files."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from blockcalc.nn.spec import Spec
     from blockcalc.program.program import Program
 
-LARGEST = 2**20  # a larger file is not read while a person waits at the prompt
+LARGEST = 2**20  # larger files are not read during completion
 _ENDINGS = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A word that may stand at the cursor, and what it means."""
+    """A completion, and its description."""
 
     word: str
     help: str = ""
@@ -32,7 +32,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Line:
-    """A line as far as it is typed.
+    """A line up to the cursor.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Line:
     text : str
         The word at the cursor.
     held : str
-        The part of it that the shell does not complete.
+        The prefix of it that the shell does not complete.
     quoted : bool
         Whether a quote is open before it.
     """
@@ -53,7 +53,7 @@ class Line:
 
 
 def offers(commands: Mapping[str, Any], own: Mapping[str, Any], line: Line) -> list[Offer]:
-    """Give what may stand at the cursor.
+    """Give the completions at the cursor.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def offers(commands: Mapping[str, Any], own: Mapping[str, Any], line: Line) -> l
 
 
 class Asked:
-    """What is known of a line: its command, the options given, the words."""
+    """The parsed line: its command, the options given, the words."""
 
     def __init__(self, commands: Mapping[str, Any], own: Mapping[str, Any], line: Line) -> None:
         self.commands, self.own, self.text = commands, own, line.text
@@ -82,15 +82,15 @@ class Asked:
         self.words_only = "--" in line.words
 
     def values(self, name: str) -> list[str]:
-        """Give the values of an option that are typed before the cursor."""
+        """Give the values of an option before the cursor."""
         return [str(part.value) for part in self.parts if part.option == name and part.value]
 
     def value(self, name: str) -> str | None:
-        """Give the value of an option that is typed before the cursor, if there is one."""
+        """Give the last value of an option before the cursor, if there is one."""
         return next(iter(self.values(name)), None)
 
     def offers(self) -> Iterable[Offer]:
-        """Give what may stand at the cursor."""
+        """Give the completions at the cursor."""
         last = self.parts[-1] if self.parts else None
         waits = last is not None and last.value is None and self._takes(last.option)
         if last is not None and waits and not self.text.startswith("--"):
@@ -110,7 +110,7 @@ class Asked:
         return option in self.options and takes_value(self.options[str(option)])
 
     def _option_names(self) -> Iterator[Offer]:
-        """Give the options of the command that may still be given."""
+        """Give the options of the command that can still be added."""
         given = {self.options[name].name for name in self.given if name in self.options}
         own = {} if self.named else self.own
         for name, param in {**options_of([self.command]), **own}.items():
@@ -134,7 +134,7 @@ class Asked:
 
 
 def _specs(asked: Asked) -> Iterator[Spec]:
-    """Read the file or the files of a line, or else the embedded sample, for their shapes alone."""
+    """Read the shapes of the files on the line, or else of the embedded sample."""
     from blockcalc.docs import samples as embedded
     from blockcalc.reading.load import load
     from blockcalc.reading.overrides import parse_sets
@@ -164,7 +164,7 @@ def _programs(asked: Asked) -> Iterator[Program]:
 
 
 def _steps(asked: Asked, text: str) -> Iterable[str]:
-    """Give the names of steps; where none begins as typed, the ends that mean one step alone."""
+    """Give the names of steps; if none begins as typed, the unique ends of names."""
     names: dict[str, None] = {}
     for program in _programs(asked):
         names |= dict.fromkeys(eq.out.name for eq in program.equations)
@@ -196,14 +196,14 @@ def _axes(asked: Asked, text: str) -> Iterable[str]:
 
 
 def _matrices(asked: Asked, text: str) -> Iterable[str]:
-    """Give the names of the matrices of weights, without those of their sections."""
+    """Give the keys of the weight matrices, without the prefix of their section."""
     for program in _programs(asked):
         names = (ref.name for ref in program.inputs if ref.role == "weight" and len(ref.shape) == 2)
         yield from dict.fromkeys(name.rpartition(".")[2] for name in names)
 
 
 def _keys(asked: Asked, text: str) -> Iterable[str]:
-    """Give the keys of a file for ``--set``, and with each the words that it may have."""
+    """Give the keys of a file for ``--set``, and the allowed words of each."""
     from blockcalc.reading.keys import schema
 
     found = dict(_leaves(schema(), ""))
@@ -216,7 +216,7 @@ def _keys(asked: Asked, text: str) -> Iterable[str]:
 
 
 def _leaves(schema: Mapping[str, Any], name: str) -> Iterator[tuple[str, list[str]]]:
-    """Walk a schema to the keys that hold no further keys, each with its words."""
+    """Yield the leaf keys of a schema, each with its allowed words."""
     for key, own in schema.get("properties", {}).items():
         forms = own.get("anyOf", [own])
         inside = next((form for form in forms if "properties" in form), None)
@@ -237,13 +237,13 @@ VALUES: dict[str, Callable[[Asked, str], Iterable[str]]] = {
     "--lora-on": _matrices,
     "--norm-kind": lambda asked, text: ("layer", "rms"),
 }
-LISTS = {"--steps", "--lora-on"}  # values between commas
+LISTS = {"--steps", "--lora-on"}  # values separated by commas
 
 
 def _files(text: str) -> list[Offer]:
-    """Give folders and files to work; where there is no such file, the embedded samples.
+    """Give folders and input files; if there is no such file, the embedded samples.
 
-    A folder alone is gone into, for a shell would end the word after it.
+    A single folder is expanded, because a shell would end the word after it.
     """
     from blockcalc.docs import samples as embedded
 

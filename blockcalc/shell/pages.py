@@ -1,4 +1,4 @@
-"""The pages that ``--help`` shows: names, what an option takes, what it does."""
+"""The pages of ``--help``: names of options, their values, and what they do."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Any
 from blockcalc.messages import say
 from blockcalc.shell.usage import takes_value, usage_of
 
-_HELD = "\xa0"  # a space at which no line ends
-NAMES = 25  # columns for names; a longer one has a line of its own
+_HELD = "\xa0"  # a non-breaking space
+NAMES = 25  # width for names; a longer name has its own line
 _OTHERS = ("help", "install_completion", "show_completion")  # options that typer adds
 
 
 def write_options(formatter: Any, params: list[Any]) -> None:
-    """Write the words and the options of a command."""
+    """Write the arguments and the options of a command."""
     for kind in ("argument", "option"):
         rows = [(_names(p), _text(p)) for p in params if p.param_type_name == kind]
         _write(formatter, say(f"help.{kind}s"), rows)
 
 
 def write_commands(formatter: Any, commands: Mapping[str, Any]) -> None:
-    """Write what each command does, in whole sentences."""
+    """Write each command with its short help."""
     rows = [(name, command.get_short_help_str()) for name, command in commands.items()]
     _write(formatter, say("help.commands"), rows)
 
 
 def help_of(param: Any) -> str:
-    """Say what an option does."""
+    """Give the help text of an option."""
     return say(f"help.{param.name}") if param.name in _OTHERS else str(param.help)
 
 
 def usage_pieces(command: Any) -> list[str]:
-    """Give what stands on the usage line after the name of a command."""
+    """Give the parts of the usage line after the name of a command."""
     return [command.options_metavar, *usage_of(command)]
 
 
 def _write(formatter: Any, heading: str, rows: list[tuple[str, str]]) -> None:
-    """Write names and texts in two columns; a line never ends within the name of an option."""
+    """Write names and texts in two columns; lines do not break within the name of an option."""
     if not rows:
         return
     widest = max(len(name) for name, _ in rows)
@@ -52,7 +52,7 @@ def _write(formatter: Any, heading: str, rows: list[tuple[str, str]]) -> None:
 
 
 def _names(param: Any) -> str:
-    """Write the spellings of an option, the short one first, and what it takes."""
+    """Write the spellings of an option, the short one first, and its value."""
     if param.param_type_name == "argument":
         return str(param.metavar)
     names = ", ".join(sorted(param.opts, key=len))
@@ -62,7 +62,7 @@ def _names(param: Any) -> str:
 
 
 def _text(param: Any) -> str:
-    """Write what an option does, within which limits, and what it is if left out."""
+    """Write what an option does, its limits, and its default."""
     notes = []
     if (high := getattr(param.type, "max", None)) is not None:
         notes.append(say("help.range", low=param.type.min, high=high))

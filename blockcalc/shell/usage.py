@@ -1,4 +1,4 @@
-"""What stands on a command line: every option and word looked at before it is parsed."""
+"""Check a command line: every option and word, before it is parsed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from blockcalc.errors import Fault, Place, UsageError
 from blockcalc.messages import say
 
 HELP = ("-h", "--help")
-MOST = 10**15  # what an option that has no limit of its own may say
-_PATHS = ("PATH", "DIR")  # what is written judges the name of its file, an empty one too
+MOST = 10**15  # the limit of options without one of their own
+_PATHS = ("PATH", "DIR")  # the writer checks the name of its file, including an empty one
 _DASHES = tuple("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d")
 
 
@@ -22,11 +22,11 @@ class Part:
     Attributes
     ----------
     index : int
-        Where it begins.
+        The index of its first word.
     option : str or None
         None for a plain word, which is then the value.
     value : str or None
-        None where there is none.
+        None if there is none.
     """
 
     index: int
@@ -35,12 +35,12 @@ class Part:
 
 
 def takes_value(param: Any) -> bool:
-    """Tell whether an option is followed by a value."""
+    """Tell whether an option takes a value."""
     return not (param.is_flag or param.count)
 
 
 def options_of(commands: Iterable[Any]) -> dict[str, Any]:
-    """Collect the options of commands by every spelling that they have."""
+    """Collect the options of commands by all their spellings."""
     return {
         name: param
         for command in commands
@@ -51,15 +51,15 @@ def options_of(commands: Iterable[Any]) -> dict[str, Any]:
 
 
 def scan(args: Sequence[str], options: Mapping[str, Any]) -> Iterator[Part]:
-    """Walk a command line: which are options, which are their values, which are words.
+    """Split a command line into options with their values, and words.
 
-    What begins with two hyphens is no value of the option before it; ``--steps=--odd`` gives such a value.
+    A word that begins with two hyphens is not the value of the option before it; ``--steps=--odd`` passes such a value.
 
     Parameters
     ----------
     args : sequence of str
     options : mapping
-        Every option that is known, by its spellings.
+        All known options, by their spellings.
     """
     index = 0
     while index < len(args):
@@ -87,27 +87,27 @@ def _follows(name: str, options: Mapping[str, Any]) -> bool:
 
 
 def errors_as_json(args: Sequence[str]) -> bool:
-    """Tell whether errors are for a program; asked where the command line may be at fault itself."""
+    """Tell whether errors are written as JSON; works on an invalid command line too."""
     pairs = zip(args, [*args[1:], ""], strict=False)
     return any(f"{a}={b}" == "--error-format=json" or a == "--error-format=json" for a, b in pairs)
 
 
 def settle(command: Any, others: Mapping[str, Any], args: Sequence[str]) -> list[str]:
-    """Check a command line, and give it with every option apart from its value and words after ``--``.
+    """Check a command line; return it with options and values separated and words after ``--``.
 
     Parameters
     ----------
     command
         The command it is for.
     others : mapping
-        All commands by name, for what to say of an option of another.
+        All commands by name, for the error about an option of another command.
     args : sequence of str
 
     Raises
     ------
     UsageError
-        An option is unknown, has a wrong value or none, or stands against another; a word is missing
-        or one too many.
+        An option is unknown, has a wrong value or none, or contradicts another; a word is missing
+        or superfluous.
     """
     options = options_of([command])
     parts = list(scan(args, options))
@@ -133,7 +133,7 @@ def settle(command: Any, others: Mapping[str, Any], args: Sequence[str]) -> list
 
 
 def unknown_option(command: Any, others: Mapping[str, Any], option: str) -> Fault:
-    """Say what to type instead of an option that a command has not."""
+    """Make the error for an option that a command does not have, with a suggestion."""
     owners = [name for name, other in others.items() if option in options_of([other])]
     if owners:
         hint = say("usage.owners", option=option, commands=", ".join(owners))
@@ -145,7 +145,7 @@ def unknown_option(command: Any, others: Mapping[str, Any], option: str) -> Faul
 
 
 def _formats(command: Any, others: Mapping[str, Any], option: str) -> str | None:
-    """Name the formats that there are, where an option asks for another."""
+    """Name the available formats if an option requests another one."""
     from blockcalc.views import FORMATS, is_format
 
     if not is_format(option):
@@ -158,9 +158,9 @@ def _formats(command: Any, others: Mapping[str, Any], option: str) -> str | None
 
 
 def check_value(param: Any, part: Part) -> None:
-    """Refuse a value that an option does not take.
+    """Raise an error for an invalid value of an option.
 
-    Words to choose from and whole numbers are looked at here; any other text is read by what it is for.
+    Choices and whole numbers are checked here; other texts are checked by their readers.
     """
     name, value = param.opts[0], part.value
     if not takes_value(param):
@@ -187,7 +187,7 @@ def _check_word(name: str, value: str, known: list[str]) -> None:
 
 
 def _check_whole(param: Any, value: str) -> None:
-    """Refuse what is no whole number in decimal digits, or not within its limits."""
+    """Raise an error unless the value is a whole number within its limits."""
     low, high = param.type.min, param.type.max
     number = _whole(value)
     if number is not None and low <= number <= (MOST if high is None else high):
@@ -204,12 +204,12 @@ def _whole(text: str) -> int | None:
     digits = text.removeprefix("+").removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()):
         return None
-    size = int(digits.lstrip("0")[:20] or "0")  # beyond any limit long before its end
+    size = int(digits.lstrip("0")[:20] or "0")  # too many digits for any limit
     return -size if text.startswith("-") else size
 
 
 def _meant(text: str) -> int | None:
-    """Tell which whole number is written in another way: ``six``, ``4.0``, ``1_000``."""
+    """Recognise a whole number in another notation: ``six``, ``4.0``, ``1_000``."""
     numerals = say("usage.numerals").split()
     if text.lower() in numerals:
         return numerals.index(text.lower())
@@ -221,7 +221,7 @@ def _meant(text: str) -> int | None:
 
 
 def _check_twice(seen: dict[str, Part], param: Any, part: Part) -> None:
-    """Refuse an option that stands twice with different values, or against its contrary."""
+    """Raise an error for an option given twice with different values, or with its opposite."""
     if param.multiple:
         return
     first = seen.setdefault(param.name, part)
@@ -237,17 +237,17 @@ def _check_twice(seen: dict[str, Part], param: Any, part: Part) -> None:
 
 
 def places_of(command: Any) -> list[Any]:
-    """Give the places for words that a command has."""
+    """Give the arguments of a command."""
     return [param for param in command.params if param.param_type_name == "argument"]
 
 
 def usage_of(command: Any) -> list[str]:
-    """Write how the words of a command go: ``[FILE]``, ``[OTHER]``."""
+    """Write the usage of the arguments of a command: ``[FILE] [OTHER]``."""
     return [p.metavar if p.required else f"[{p.metavar}]" for p in places_of(command)]
 
 
 def _check_words(command: Any, options: Mapping[str, Any], words: list[str]) -> None:
-    """Refuse a word that is one too many, one that is missing, and one that is empty."""
+    """Raise an error for a superfluous, a missing or an empty word."""
     places = places_of(command)
     usage = " ".join(["blockcalc", str(command.name), *usage_of(command)])
     for word in words:
@@ -268,7 +268,7 @@ def _check_words(command: Any, options: Mapping[str, Any], words: list[str]) -> 
 
 
 def meant_option(word: str, options: Mapping[str, Any]) -> str | None:
-    """Offer the option that a word means if it has no hyphens before it, or a dash in their place."""
+    """Suggest an option for a word without its hyphens, or with a dash in their place."""
     name = _hyphens(word).partition("=")[0]
     return say("hint.did_you_mean", word=name) if name in options else None
 

@@ -1,4 +1,4 @@
-"""One file a format; a view decides layout, never content and never digits."""
+"""One file per format; a view decides the layout, never the content or the digits."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """A format: the ending of its files, and the function that makes the bytes.
+    """A format: the ending of its files, and the function that writes it.
 
-    ``part`` is the form of a document that it writes, ``pieces``, ``data`` or ``arrays``; ``document`` tells whether what it
-    writes has something around its body, so that the body can be had alone.
+    ``part`` is the form of a document that it writes, ``pieces``, ``data`` or ``arrays``; ``document`` tells whether its
+    output has a frame around the body, so that the body can be written alone.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Format:
     document: bool = False
 
     def write(self, document: Document, fragment: bool = False) -> bytes:
-        """Write a document in this format; ``fragment`` is the body without what goes around it."""
+        """Write a document in this format; with ``fragment`` only the body, without its frame."""
         module, _, name = self.function.partition(":")
         made = getattr(import_module(f"blockcalc.views.{module}"), name)(
             getattr(document, self.part)(), fragment
@@ -48,7 +48,7 @@ FORMATS = {
 
 
 def is_format(name: str) -> bool:
-    """Tell whether a word, or the ending of a file, means a format, of ours or any other.
+    """Tell whether a word, or the ending of a file, names a format, supported or not.
 
     Examples
     --------
@@ -61,9 +61,9 @@ def is_format(name: str) -> bool:
 
 
 def target(output: str | None, own: str) -> str | None:
-    """Give the file to write, None for standard output, where all is written in one format.
+    """Give the file to write, None for standard output, for commands with a single format.
 
-    A name that ends as another format does is refused; ``own`` is the ending to take.
+    A name with the ending of another format is an error; ``own`` is the right ending.
     """
     ending = PurePath(output or "").suffix
     if is_format(ending):
@@ -72,9 +72,9 @@ def target(output: str | None, own: str) -> str | None:
 
 
 def choose_format(asked: Mapping[str, bool], output: str | None) -> Format:
-    """Choose the format that is asked for, or else by the ending of the file to write.
+    """Choose the requested format, or else the one by the ending of the file to write.
 
-    ``asked`` has the formats that there are to choose from, and whether each is asked for.
+    ``asked`` maps the available formats to whether each is requested.
     """
     named = [name for name, yes in asked.items() if yes]
     if len(named) > 1:
@@ -87,7 +87,7 @@ def choose_format(asked: Mapping[str, bool], output: str | None) -> Format:
 
 
 def _no_format(there: Sequence[Format], output: str | None) -> Fault:
-    """Say which formats there are, where neither an option nor the name of the file tells one."""
+    """Make the error that lists the formats if neither an option nor the file name gives one."""
     names = ", ".join(f"--{f.name}" for f in there)
     if output in (None, "-"):
         return Fault(say("cli.formats_none", names=names))

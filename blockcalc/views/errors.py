@@ -1,4 +1,4 @@
-"""Errors as a person reads them: place, message, the line with a caret, a hint."""
+"""Write errors: position, message, the line with a caret, a hint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDEST = 96
 
 
 def report(error: BlockcalcError) -> str:
-    """Write all faults of an error.
+    """Write all faults of an error as text.
 
     Examples
     --------
@@ -30,9 +30,9 @@ def report(error: BlockcalcError) -> str:
 
 
 def as_json(error: BlockcalcError) -> str:
-    """Write all faults of an error for a program: message, file or option, line, column, text, hint.
+    """Write all faults of an error as JSON: message, file or option, line, column, text, hint.
 
-    Lines and columns count from 1; null where there is none.
+    Lines and columns count from 1; null if there is none.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def as_json(error: BlockcalcError) -> str:
 
 
 def _fields(fault: Fault) -> dict[str, str | int | None]:
-    """Give what is known of a fault, in texts that any reader of JSON takes."""
+    """Give the fields of a fault, as valid JSON texts."""
     place = fault.place
     name = place.file if place else None
     option = name is not None and name.startswith("--")
@@ -64,7 +64,7 @@ def _fields(fault: Fault) -> dict[str, str | int | None]:
 
 
 def _whole(text: str) -> str:
-    r"""Show half a surrogate pair, which a byte that is not UTF-8 becomes, as ``\udcff``."""
+    r"""Escape half a surrogate pair (from a byte that is not UTF-8) as ``\udcff``."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -81,7 +81,7 @@ def _lines(fault: Fault) -> list[str]:
 
 
 def _window(text: str, column: int) -> tuple[str, int]:
-    """Cut a long line around the caret, marked where it is cut."""
+    """Cut a long line around the caret, with a mark at each cut."""
     if len(text) <= WIDEST:
         return text, column
     start = max(0, min(column - WIDEST // 2, len(text) - WIDEST))

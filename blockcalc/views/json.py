@@ -1,4 +1,4 @@
-"""JSON: the data of a document, for programs."""
+"""JSON: the data of a document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A LaTeX document: pdflatex sets it, or xelatex where Chinese or Japanese stands in it."""
+"""A LaTeX document for pdflatex, or for xelatex if it contains Chinese or Japanese."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from blockcalc.ops.expr import Expr
 from blockcalc.views.latex_text import LONG_WORD, _east_asian, composed, escape, printed_width
 from blockcalc.views.layout import column_blocks, gap_sentences, shape_text
 
-PAGE = 76  # digits that fit beside each other on a line
-LONG_FORMULA = 70  # signs that fit on a line
+PAGE = 76  # digits that fit on a line
+LONG_FORMULA = 70  # characters that fit on a line
 MOST_ROWS = 36  # rows of one array that fit on a page
 TOKEN_AXES = ("token", "query", "key")
 
@@ -62,7 +62,7 @@ _XELATEX = r"\documentclass[UTF8,fontset=fandol,zihao=-4]{ctexart}"
 
 
 def latex(pieces: Iterable[Piece], fragment: bool = False) -> bytes:
-    """Write pieces as LaTeX; a fragment is what stands inside the document."""
+    """Write pieces as LaTeX; with ``fragment`` only the body of the document."""
     body = "\n".join(_Writer().body(pieces))
     chinese = any(_east_asian(c) for c in body)
     lists = r"\begin{longtable}" in body
@@ -192,21 +192,21 @@ class _Writer:
         return f"${self.alphabet.render(entry)}$"
 
     def displayed(self, left: Expr, right: Expr) -> str:
-        """Set a formula by itself; a long one so that it can break."""
+        """Write a displayed formula; a long one so that it can break."""
         text = f"{self.alphabet.render(left)} = {self.alphabet.render(right)}"
         if len(self.measure.render(right)) < LONG_FORMULA:
             return rf"\[ {text} \]"
         return rf"{{\raggedright\hangindent=3em ${text}$\par}}"
 
     def operand(self, operand: Operand) -> str:
-        """Name a matrix: symbol, name, axes and shape."""
+        """Write an operand: symbol, name, axes and shape."""
         symbol = self.alphabet.symbol(operand.symbol)
         return (
             rf"${symbol}$ \texttt{{{escape(operand.name)}}} \mbox{{{escape(shape_text(operand))}}}"
         )
 
     def line(self, line: Line) -> str:
-        """Write one worked line; it may break at its signs."""
+        """Write one line of arithmetic; it may break at its operators."""
         render = self.alphabet.render
         left, result = render(line.left), render(line.result)
         if line.middle is None:
@@ -266,7 +266,7 @@ class _Writer:
 
 
 def _rest(piece: Listing) -> int:
-    """Give the room in millimetres beside the columns before the last, which is a text that wraps."""
+    """Give the width in millimetres left for the last column, which is a text that wraps."""
     widths = [
         max(cell_len(column.title), *(cell_len(str(row[j])) for row in piece.rows))
         for j, column in enumerate(piece.columns[:-1])
@@ -275,12 +275,12 @@ def _rest(piece: Listing) -> int:
 
 
 def _label_width(text: str) -> int:
-    """Estimate the width of a label in digits; a long one is set in lines of its own."""
+    """Estimate the width of a label in digits; a long one is wrapped."""
     return min(round(sum(map(printed_width, composed(text)))), LONG_WORD)
 
 
 def _label(text: str) -> str:
-    """Set a label; a long one in lines of its own."""
+    """Write a label; a long one is wrapped."""
     if _label_width(text) < LONG_WORD:
         return rf"\text{{{escape(text)}}}"
     return rf"\parbox{{42mm}}{{\raggedright\small {escape(text)}}}"
@@ -291,7 +291,7 @@ def _with_gap(cells: list[str], gap: int | None) -> list[str]:
 
 
 def _row_blocks(grid: Grid) -> Iterator[Grid]:
-    """Split a table that is taller than a page, each part saying which rows it holds."""
+    """Split a table that is taller than a page; each part names its rows."""
     total = len(grid.rows)
     if total <= MOST_ROWS:
         yield grid

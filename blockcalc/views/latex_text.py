@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from blockcalc.notation.signs import clean
 
-LONG_WORD = 24  # a longer word without a space may be broken anywhere
+LONG_WORD = 24  # a longer word may be broken anywhere
 
 _ESCAPES = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
@@ -31,7 +31,7 @@ _NOT_IN_FONTS = "ĦħĸĿŀŉŦŧ"
 
 
 def _east_asian(c: str) -> bool:
-    """Tell whether a character is one that the Chinese fonts of TeX hold."""
+    """Tell whether a character is in the Chinese fonts of TeX."""
     if ord(c) < 0x2E80:
         return False
     try:
@@ -42,9 +42,9 @@ def _east_asian(c: str) -> bool:
 
 
 def escape(text: str) -> str:
-    r"""Write a text so that LaTeX shows it as typed.
+    r"""Escape a text so that LaTeX shows it as typed.
 
-    A character that the fonts of TeX do not hold is named by its number.
+    A character that is not in the fonts of TeX is written as its code point.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def escape(text: str) -> str:
 
 
 def composed(text: str) -> str:
-    """Give letters with their accents as one character each, where there is one: é for e and its accent."""
+    """Compose letters with their accents to one character if there is one: é for e and its accent."""
     return unicodedata.normalize("NFC", text)
 
 
 def printed_width(c: str) -> float:
-    """Estimate how wide a character is set, in digits; one that is named by its number is six digits wide."""
+    """Estimate the width of a character in digits; one written as its code point is six digits wide."""
     if c in _ESCAPES or c in _MATHS:
         return 1.0
     if _character(c) != c:

@@ -1,4 +1,4 @@
-"""Layout that several views share: blocks of columns, labels for axes and gaps."""
+"""Layout shared by several views: blocks of columns, labels for axes and gaps."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def shape_text(operand: Operand) -> Whole:
 
 
 def column_blocks(grid: Grid, widths: Sequence[int], room: int) -> Iterator[Grid]:
-    """Split a table into blocks of columns that fit, each saying which it holds.
+    """Split a table into blocks of columns that fit; each names its columns.
 
     Parameters
     ----------
     grid : Grid
     widths : sequence of int
-        The width of each column, the space around it included.
+        The width of each column, including the space around it.
     room : int
-        What there is beside the row labels; one column is given even if it does not fit.
+        The width beside the row labels; a block has at least one column even if it does not fit.
     """
     start = 0
     for end in _ends(widths, room):
@@ -54,7 +54,7 @@ def column_blocks(grid: Grid, widths: Sequence[int], room: int) -> Iterator[Grid
 
 
 def _ends(widths: Sequence[int], room: int) -> list[int]:
-    """Find after which columns a table breaks: as few blocks as can be, of like size where they fit."""
+    """Find the column breaks of a table: as few blocks as possible, of similar size if they fit."""
     ends, used = [], 0
     for i, width in enumerate(widths):
         if used and used + width > room:
@@ -72,7 +72,7 @@ def _total(grid: Grid) -> int:
 
 
 def gap_sentences(grid: Grid) -> Iterator[str]:
-    """Say what has been left out of the middle."""
+    """Describe what is left out of the middle."""
     if grid.row_gap:
         yield say("grid.gap.rows", n=grid.row_gap[1], after=grid.row_labels[grid.row_gap[0] - 1])
     if grid.column_gap:
@@ -81,7 +81,7 @@ def gap_sentences(grid: Grid) -> Iterator[str]:
 
 
 def point_aligned(texts: Sequence[str]) -> list[str]:
-    """Pad numbers so that their decimal points stand under each other."""
+    """Pad numbers so that their decimal points are aligned."""
     parts = [text.partition(".") for text in texts]
     left = max((len(a) for a, _, _ in parts), default=0)
     right = max((len(dot + b) for _, dot, b in parts), default=0)

@@ -9,15 +9,15 @@ from rich.cells import cell_len
 from blockcalc.explain.document import Bar, Entry, Listing
 from blockcalc.views.screen import INDENT, Part, Screen
 
-# the length of a bar that is full, and the space between columns: the first pair that fits the width
+# length of a full bar, and space between columns: the first pair that fits the width is used
 ROOMS = ((12, 3), (8, 3), (5, 3), (0, 3), (None, 3), (None, 2))
 
 
-WRAPPED = 24  # what a text that wraps needs at least
+WRAPPED = 24  # the least width of a text that wraps
 
 
 class Lists(Screen):
-    """A screen that prints lists; bars give way first where the width is short."""
+    """A screen that prints lists; bars shrink first if the width is small."""
 
     def listing(self, piece: Listing) -> None:
         """Print rows under headings."""
@@ -49,7 +49,7 @@ class Lists(Screen):
             self.listed(columns, gap, style)
 
     def listed(self, columns: list[tuple[str, str, int]], gap: int, style: str) -> None:
-        """Print one row; the last cell wraps under itself where it is a text."""
+        """Print one row; the last cell wraps within its column if it is a text."""
         parts: list[Part] = []
         used = INDENT
         for j, (text, kind, width) in enumerate(columns):

@@ -1,4 +1,4 @@
-"""npz: the matrices of a document as NumPy arrays, which load without pickle."""
+"""npz: the matrices of a document as NumPy arrays, readable without pickle."""
 
 from __future__ import annotations
 

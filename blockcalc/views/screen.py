@@ -20,7 +20,7 @@ from blockcalc.notation.signs import PLAIN_SIGNS, clean, plain_signs
 from blockcalc.views.layout import Whole, column_blocks, gap_sentences, point_aligned, shape_text
 
 PIPE_WIDTH = 1_000_000
-BESIDE_WIDTH = 100  # matrices stand side by side up to here
+BESIDE_WIDTH = 100  # up to this width matrices are printed side by side
 INDENT = 5
 _STYLES = {
     "title": "bold",
@@ -34,7 +34,7 @@ _STYLES = {
 
 
 class _Console(Console):
-    """A console that leaves a closed pipe to the command line."""
+    """A console that leaves the handling of a closed pipe to the command line."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -43,7 +43,7 @@ class _Console(Console):
 def make_console(color: str = "auto") -> Console:
     """Open the terminal: ``color`` is auto, always or never.
 
-    A pipe gets no colour and no line breaks of ours, unless COLUMNS says how wide it is.
+    Output to a pipe has no colour and is not wrapped unless COLUMNS is set.
     """
     environ = os.environ
     for name in ("COLUMNS", "LINES"):
@@ -83,7 +83,7 @@ class Screen:
         self.plain = plain_signs(signs, self.encoding) != signs
         self.alphabet = Text(plain=self.plain)
         self.width = max(console.width, 20)
-        console.width = PIPE_WIDTH  # lines are broken here, not by Rich, which would cut numbers
+        console.width = PIPE_WIDTH  # lines are wrapped here, not by Rich, which would break numbers
 
     # text -------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Screen:
         return words
 
     def styled(self, parts: Sequence[Part]) -> str:
-        """Join styled parts, with the codes of their styles where there is colour."""
+        """Join styled parts, with the codes of their styles if colour is on."""
         spans = [(part, "") if isinstance(part, str) else part for part in parts]
         if self.console.color_system is None:
             return "".join(self.safe(text) for text, _ in spans)
@@ -139,7 +139,7 @@ class Screen:
         return captured.get()
 
     def safe(self, text: str) -> str:
-        """Keep a name from steering the terminal, and signs to what it can show."""
+        """Escape control characters, and replace characters that the terminal cannot show."""
         if text.isascii() and text.isprintable():
             return text
         return plain_signs(clean(text), self.encoding)
@@ -149,14 +149,14 @@ class Screen:
         self.console.file.write("\n")
 
     def operand(self, operand: Operand) -> list[Part]:
-        """Name a matrix: symbol, name, axes and shape."""
+        """Write an operand: symbol, name, axes and shape."""
         symbol = self.alphabet.symbol(operand.symbol)
         return [symbol + " ", (operand.name, "name"), " ", (shape_text(operand), "quiet")]
 
     # tables -----------------------------------------------------------------------------
 
     def grid(self, grid: Grid) -> None:
-        """Print the table of a matrix in as many blocks of columns as the width asks for."""
+        """Print the table of a matrix in as many blocks of columns as the width requires."""
         for block in self.fit(grid):
             self.block(*block)
 
@@ -192,13 +192,13 @@ class Screen:
             self.write((sentence, "note"), indent=INDENT)
 
     def lines(self, table: Table) -> list[str]:
-        """Render a table; its lines are all as wide as it needs."""
+        """Render a table; all its lines have its full width."""
         with self.console.capture() as captured:
             self.console.print(table, soft_wrap=False, crop=False, no_wrap=True)
         return captured.get().splitlines()
 
     def put(self, lines: Iterable[str]) -> None:
-        """Print rendered lines under the indent."""
+        """Print rendered lines with the indent."""
         for line in lines:
             self.console.file.write((" " * INDENT + line).rstrip() + "\n")
 
@@ -233,13 +233,13 @@ class Screen:
 
     @staticmethod
     def row(table: Table, label: str, cells: list[str], split: int | None, dots: str) -> None:
-        """Add one row, with the mark of a gap where columns are left out."""
+        """Add one row, with a mark where columns are left out."""
         if split is not None:
             cells = [*cells[:split], dots, *cells[split:]]
         table.add_row(RichText(label), *(RichText(cell) for cell in cells))
 
     def side_by_side(self, matrices: Sequence[tuple[Sequence[Part], Sequence[Grid]]]) -> None:
-        """Print labelled matrices beside each other where they fit, else under each other."""
+        """Print labelled matrices side by side if they fit, otherwise below each other."""
         row: list[tuple[int, list[str]]] = []
         for label, grids in matrices:
             blocks = [block for grid in grids for block in self.fit(grid)]

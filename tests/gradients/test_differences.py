@@ -110,4 +110,4 @@ def test_what_cannot_be_judged_is_said() -> None:
         "grad", "-", "--numeric", "--steps", "loss", stdin=repr(data).replace("'", '"').encode()
     )
     assert done.returncode == 0
-    assert "grad.x: differences cannot judge 3 entries" in done.stdout.decode()
+    assert "grad.x: differences cannot check 3 entries" in done.stdout.decode()

@@ -29,7 +29,7 @@ TEXTS = {
     "step.scale_norm.shifted": "Plus beta",
     "step.scale_norm.out": "Normalized rows",
     "convention.scale_norm": "{name}: ScaleNorm, divided by the length of the row, eps = {eps}",
-    "note.undefined.scale_norm": "Row {row} ({token}){where}: all its numbers are 0 and eps is 0; its normalized numbers are taken as 0.",
+    "note.undefined.scale_norm": "Row {row} ({token}){where}: all its numbers are 0 and eps is 0; its normalized entries are set to 0.",
     "section.grad.scale_norm": "Backward through a ScaleNorm",
     "prose.grad.scale_norm": "The length is divided by once more.",
     "loss.mae": "L = mean over all N entries of |{name} - loss.target|",

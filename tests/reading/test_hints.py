@@ -64,7 +64,7 @@ def test_sizes_show_as_many_as_the_place_has(form: str) -> None:
         "stop": "norm1",
         "norm1": {"gamma": {form: [1, 3]}},
     }
-    assert "a list of one size is wanted, such as [4]" in said(data)
+    assert "a list of one size is expected, such as [4]" in said(data)
     assert blockcalc.load({**data, "norm1": {"gamma": {form: [3]}}})
     wide = {"x": [[1, 2]], "stop": "attn", "attn": {**WEIGHTS, "w_q": {form: [2]}}}
     assert "such as [4, 8]" in said(wide)
