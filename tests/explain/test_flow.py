@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.explain.summary import flow
+from blockcalc.docs.samples import folder
+from blockcalc.explain.summary import composed_formulas, flow
 from blockcalc.nn.orders import ORDERS, Order, Sublayer
+from blockcalc.nn.spec import Spec
+from blockcalc.notation.alphabets import Text
 from blockcalc.ops.op import Ref
 
 
@@ -24,6 +27,9 @@ def shared(x: Ref, sublayers: Sequence[Sublayer]) -> Ref:
     """Write x + attention(n) + FFN(n) with one n = norm(x), as in GPT-J."""
     n = sublayers[0].norms[0](x)
     return sublayers[0].add(x, *(s.work(n) for s in sublayers))
+
+
+SPEC = blockcalc.sample("tiny")
 
 
 @pytest.mark.parametrize(
@@ -41,3 +47,24 @@ def test_branches_that_one_residual_adds_up_stand_in_brackets(
     trace = blockcalc.run(spec)
     np.testing.assert_allclose(trace["out"], trace["x"] + trace["attn.out"] + trace["ffn.out"])
     assert flow(trace.program) == stations
+
+
+def test_the_block_in_short() -> None:
+    text = Text()
+
+    def formulas(spec: Spec) -> list[str]:
+        program = blockcalc.run(spec).program
+        return [f"{text.render(a)} = {text.render(b)}" for a, b in composed_formulas(program)]
+
+    assert formulas(SPEC.with_order("pre")) == [
+        "H⁽¹⁾ = LN(X)",
+        "O = softmax(Q Kᵀ / √d_head) V",
+        "R⁽¹⁾ = X + O",
+        "F = ReLU(LN(R⁽¹⁾) W_1) W_2",
+        "R⁽²⁾ = R⁽¹⁾ + F",
+    ]
+    given = blockcalc.load(folder() / "tiny_from_attention.yaml")
+    assert formulas(given)[0] == "H⁽¹⁾ = LN(X + O)"
+    assert flow(blockcalc.run(given).program)[1] == "attention (given)"
+    assert formulas(blockcalc.load(folder() / "tiny.yaml", [("stop", "attn.v")])) == [
+        "V = X W_V"]  # fmt: skip

@@ -1,0 +1,108 @@
+"""YAML: its scalars, its entries, its merges, and what it is refused for."""
+
+from __future__ import annotations
+
+import pytest
+
+from blockcalc.errors import InputError
+from blockcalc.files import yaml_text
+from blockcalc.files.decode import read_text
+from blockcalc.files.yaml_text import plain_scalar
+
+
+def refused_text(content: str, name: str = "a.yaml") -> tuple[str, int | None, int | None]:
+    """Read what must be refused; give its first message, line and column."""
+    with pytest.raises(InputError) as caught:
+        read_text(content, name)
+    fault = caught.value.faults[0]
+    assert fault.place is not None
+    assert fault.place.file == name
+    return fault.message, fault.place.line, fault.place.column
+
+
+def test_the_longest_whole_number() -> None:
+    assert plain_scalar("1" * 1000) == int("1" * 1000)
+    assert plain_scalar("1" * 1001) == "1" * 1001
+    assert plain_scalar("1e999") == "1e999"
+    assert plain_scalar("-1e999") == "-1e999"
+    assert plain_scalar("1e308") == 1e308
+    assert plain_scalar("1e-400") == "1e-400"
+    assert plain_scalar("-0.01e-400") == "-0.01e-400"
+    assert plain_scalar("0e-400") == 0
+    assert plain_scalar("5e-324") == 5e-324
+    assert read_text("a: [1e-400, 0, 0.0e-3]", "a.yaml").data == {"a": ["1e-400", 0, 0]}
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "column", "says"),
+    [
+        ("a: 1\nb: [1, 2\nc: 3\n", 3, 2, "']'"),
+        ("a: 1\n\tb: 2\n", 2, 1, "tab"),
+        ("a: 1\nb: \x01\n", 2, 4, "U+0001"),
+        ("\x01", 1, 1, "U+0001"),
+        ("a: 1\n---\nb: 2\n", 2, 1, "document"),
+        ("a: &b [*b]\n", 1, 8, "b"),
+        ("a: *b\n", 1, 4, "b"),
+        ("a: !!str 1\n", 1, 4, "tag"),
+        ("a: ! [1]\n", 1, 4, "!"),
+        ("a: ! {b: 1}\n", 1, 4, "!"),
+        ("<<: [1]\n", 1, 1, "<<"),
+        ("[a]: 1\n", 1, 1, "key"),
+        ("", 1, 1, "empty"),
+        ("# nothing\n", 1, 1, "empty"),
+        ("a: 1\na: 2\n", 2, 1, "line 1"),
+        ("a: 'b\n", 1, 4, "not closed"),
+    ],
+)
+def test_what_yaml_is_refused_for(content: str, line: int, column: int, says: str) -> None:
+    message, at, there = refused_text(content)
+    assert says in message
+    assert (at, there) == (line, column)
+
+
+def test_an_exclamation_mark_alone_makes_a_text() -> None:
+    assert read_text("a: ! 1\nb: 'c'\n", "a.yaml").data == {"a": "1", "b": "c"}
+
+
+def test_rows_beside_numbers_that_only_look_so() -> None:
+    content = "a: [1, 2]\nb: [1e301, 2]\nc: [1.2.3, 4]\nd: [-1e301, .5, 5., +1]\ne: [-, 1]\n"
+    assert read_text(content, "a.yaml").data == {
+        "a": [1, 2],
+        "b": [1e301, 2],
+        "c": ["1.2.3", 4],
+        "d": [-1e301, 0.5, 5.0, 1],
+        "e": ["-", 1],
+    }
+    assert read_text("a: [.5, 1.e3, +2]\n", "a.yaml").data == {"a": [0.5, 1000.0, 2]}
+    assert type(read_text("a: [1.0, 2]\n", "a.yaml").data["a"][1]) is int
+
+
+def test_the_entries_that_yaml_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_text, "MAX_NODES", 4)
+    assert read_text("a: [b, c]\n", "a.yaml").data == {"a": ["b", "c"]}
+    assert "4" in refused_text("a: [b, c, d]\n")[0]
+    assert read_text("a: [[1, 2, 3], [4, 5, 6]]\n", "a.yaml").data["a"][1] == [4, 5, 6]
+
+
+def test_the_values_that_yaml_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_text, "MAX_VALUES", 8)
+    # a mapping, a list, two texts, an alias that stands for a list and two texts
+    assert read_text("a: &r [b, c]\nd: *r\n", "a.yaml").data["d"] == ["b", "c"]
+    assert "8" in refused_text("a: &r [b, c]\nd: [*r, *r]\n")[0]
+    assert "8" in refused_text("a: [b, c, d, e, f, g, h, i]\n")[0]
+    assert "8" in refused_text("a: [1, 2, 3, 4, 5, 6, 7, 8, 9]\n")[0]
+
+
+def test_merges_of_one_and_of_several() -> None:
+    one = read_text("a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n", "a.yaml").data["b"]
+    assert one == {"x": 1, "y": 3}
+    several = "a: &a {x: 1}\nb: &b {x: 2, y: 2}\nc: {<<: [*a, *b]}\n"
+    assert read_text(several, "a.yaml").data["c"] == {"x": 1, "y": 2}
+
+
+@pytest.mark.slow
+def test_infinities_of_yaml_in_every_spelling() -> None:
+    found = read_text("a: [-.Inf, -.INF, -.inf, .Inf, +.INF, .NaN, .NAN]", "a.yaml").data["a"]
+    assert found[:3] == [float("-inf")] * 3
+    assert found[3:5] == [float("inf")] * 2
+    assert all(x != x for x in found[5:])

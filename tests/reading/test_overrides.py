@@ -1,0 +1,86 @@
+"""Keys set over those of a file: one place each, blamed by what was typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import blockcalc
+from blockcalc.errors import InputError
+from blockcalc.reading.load import load
+from blockcalc.reading.overrides import parse_sets
+from tests.blocks import ATTENTION, GIVEN, SQUARE
+from tests.helpers import HERE, TINY, cli, refused
+
+
+@pytest.mark.slow
+def test_set_changes_one_place_only(tmp_path: Path) -> None:
+    path = tmp_path / "alias.yaml"
+    path.write_text("x: [[1,2],[3,5]]\nattn: {out: [[1,2],[0,1]]}\nnorm1: &n {eps: 0}\nnorm2: *n\n"
+                    "ffn: {w_1: &w [[1,2],[0,1]], w_2: *w}\n")  # fmt: skip
+    spec = blockcalc.load(path, [("norm1.eps", "1000"), ("ffn.w_1.0.0", "77")])
+    assert (spec.blocks[0].norms[0].eps, spec.blocks[0].norms[1].eps) == (1000, 0)
+    assert spec.arrays["ffn.w_1"][0, 0] == 77
+    assert spec.arrays["ffn.w_2"][0, 0] == 1
+
+
+@pytest.mark.slow
+def test_what_is_set_is_what_is_blamed() -> None:
+    for value, said in (("x=[[1,2],[3]]", "x: row 2 has 1 number"), ("x.0=[1,2,3]", "x: row 2 has 2 numbers"),
+                        ("expect.attn.scores=[[9]]", "attn.scores is 3×3"), ("norm1.eps=", "nothing stands after"),
+                        ("x=[", "not YAML"), ("tokens.1=q", "a list of labels")):  # fmt: skip
+        said_of = cli("run", TINY, "--set", value).stderr.decode()
+        assert said in said_of
+        assert said_of.startswith("--set ") or value == "x.0=[1,2,3]"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["x.².0", "x." + "9" * 5000 + ".0"])
+def test_strange_places_to_set(key: str) -> None:
+    assert cli("run", TINY, "--set", f"{key}=1").returncode == 2
+    assert cli("run", TINY, COLUMNS="²").returncode == 0
+
+
+@pytest.mark.slow
+def test_set_keeps_a_short_dropout_and_reaches_into_patterns() -> None:
+    data = {"x": SQUARE, "attn": ATTENTION, "dropout": 0.5}
+    sets = [("dropout.training", "true"), ("dropout.seed", "1")]
+    assert "attn.out_dropped" in list(blockcalc.run(blockcalc.load(data, sets)))
+    stack = {"x": SQUARE, "blocks": [{"attn": ATTENTION}], "expect": {"blocks.0.attn.q": SQUARE},
+             "dropout": {"p": 0.5, "training": True, "at": ["attn.out"], "keep": {"blocks.0.attn.out": SQUARE}}}  # fmt: skip
+    sets = [("dropout.keep.blocks.0.attn.out.0.1", "1"), ("expect.blocks.0.attn.q.1.0", "7")]
+    spec = blockcalc.load(stack, sets)
+    assert spec.arrays["blocks.0.attn.out_keep"].tolist() == [[1, 1], [0, 1]]
+    assert spec.expect["blocks.0.attn.q"].tolist() == [[1, 0], [7, 1]]
+
+
+@pytest.mark.slow
+def test_an_entry_of_what_is_no_list() -> None:
+    data = {"x": {"value": [[1, 2]]}, "attn": {"out": [[1, 2]]}}
+    said = refused(lambda: load(data, [("x.0.0", "5")]))
+    assert said.startswith("--set x.0.0=5: there is no list here")
+
+
+def test_bytes_that_are_no_text_on_the_command_line() -> None:
+    with pytest.raises(blockcalc.BlockcalcError, match="bytes that are no text"):
+        parse_sets(["title=\udcff"], {})
+    assert "nothing stands after the equals sign" in refused(
+        lambda: blockcalc.load(GIVEN, [("x", " ")])
+    )
+
+
+def test_a_star_sets_every_block() -> None:
+    data = {"x": SQUARE, "blocks": [{"attn": {"w_q": SQUARE, "w_k": SQUARE, "w_v": SQUARE}}] * 3}
+    spec = blockcalc.load(data, [("blocks.*.attn.padding", "[keep, pad]")])
+    assert all(f"blocks.{i}.attn.padding" in spec.arrays for i in range(3))
+    assert "unknown key" in refused(lambda: blockcalc.load(GIVEN, [("attn.*.padding", "1")]))
+
+
+def test_a_misfit_is_blamed_on_what_was_set() -> None:
+    with pytest.raises(InputError) as caught:
+        load(str(HERE.parent / "samples" / "tiny.yaml"), [("attn.w_q", "[[1, 2, 3], [4, 5, 6]]")])
+    (fault,) = caught.value.faults
+    assert fault.message.startswith("attn.w_k has 2 columns, but attn.w_q has 3")
+    assert fault.place is not None
+    assert fault.place.file.startswith("--set attn.w_q")
