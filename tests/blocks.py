@@ -18,6 +18,12 @@ BLOCK: dict[str, Any] = {
     "attn": {"w_q": {"eye": 2}, "w_k": {"eye": 2}, "w_v": {"eye": 2}},
     "ffn": {"w_1": [[1, 0, 1], [0, 1, 1]], "w_2": [[1, 0], [0, 1], [1, 1]]},
 }
+TO_Z: dict[str, Any] = {"x": [[1, 0], [0, 1]], "stop": "attn.z"}
+WEIGHTS: dict[str, Any] = {
+    "w_q": [[1, 0], [0, 2]],
+    "w_k": [[1, 1], [0, 1]],
+    "w_v": [[1, 2], [3, 4]],
+}
 
 
 def changed_block(**more: Any) -> blockcalc.Spec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from blockcalc.docs.samples import files, folder
 from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import StepPiece
 from blockcalc.explain.steps import explain
+from blockcalc.gradients.explain import explain_gradient
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.spec import Spec
 from blockcalc.program.trace import Trace
@@ -24,6 +26,7 @@ from blockcalc.views.errors import report
 
 SAMPLES = files()
 TINY = str(folder() / "tiny.yaml")
+THREE = str(folder() / "three_features.yaml")
 STACK = str(folder() / "stack.yaml")
 HERE = Path(__file__).parent
 
@@ -239,3 +242,15 @@ def yaml_file(folder: Path, body: str) -> Path:
     path = folder / "a.yaml"
     path.write_text(body, encoding="utf-8")
     return path
+
+
+def gradient_steps(spec: Spec, trace: Trace, **depth: Any) -> list[StepPiece]:
+    """Say the steps of a run forward and backward."""
+    return [p for p in explain_gradient(spec, trace, Depth(**depth)) if isinstance(p, StepPiece)]
+
+
+def changed_trace(trace: Trace, name: str, by: float) -> Trace:
+    """Add to the first entry of a matrix."""
+    own = trace.arrays[name].copy()
+    own[0, 0] += by
+    return replace(trace, arrays={**trace.arrays, name: own})

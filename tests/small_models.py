@@ -16,6 +16,7 @@ from blockcalc.views.errors import report
 from tests.helpers import HERE, refused
 
 CHECKPOINTS = HERE / "models"
+FOLDERS = sorted(p for p in CHECKPOINTS.iterdir() if p.is_dir())
 LIKE_BERT = ("roberta", "xlm-roberta", "camembert")
 TOKENS = 4
 

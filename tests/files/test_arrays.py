@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,11 @@ from tests.helpers import refused
 
 def npy(header: bytes, version: bytes = b"\x01\x00", size: int = 2) -> bytes:
     return b"\x93NUMPY" + version + len(header).to_bytes(size, "little") + header
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path
 
 
 @pytest.mark.slow
@@ -100,3 +106,38 @@ def test_what_is_not_there_is_said_first(tmp_path: Path) -> None:
     assert "no such file" in refused(lambda: open_checkpoint(str(tmp_path / "nodir")))
     assert "no such file" in refused(lambda: tensors(tmp_path / "none.txt"))
     assert "this is a folder" in refused(lambda: tensors(tmp_path))
+
+
+def test_sizes_that_have_no_rows(tmp_path: Path) -> None:
+    np.save(tmp_path / "v.npy", np.arange(4.0))
+    np.savez(tmp_path / "w.npz", v=np.arange(4.0))
+    with (tmp_path / "old.npy").open("wb") as stream:
+        np.lib.format.write_array(stream, np.ones((2, 2)), version=(2, 0))
+    path = tmp_path / "a.yaml"
+    body = "x: [[1, 0], [0, 1]]\nattn: {out: [[1, 0], [0, 1]]}\nnorm1: {gamma: {file: v.npy, %s}}\n"
+    path.write_text(body % "rows: '1:3'")
+    assert blockcalc.load(path).arrays["norm1.gamma"].tolist() == [1, 2]
+    path.write_text(body % "cols: '1:3'")
+    assert "a range of rows or columns is wanted" in refused(lambda: blockcalc.load(path))
+    assert tensors(tmp_path / "old.npy")[0].shape == (2, 2)
+    assert "this is a folder" in refused(lambda: tensors(_folder(tmp_path / "f.npz")))
+
+
+def test_troubles_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save(tmp_path / "v.npy", np.ones((2, 2)))
+    for error, said in ((PermissionError(13, "Permission denied"), "cannot be read: Permission denied"),
+                        (MemoryError(), "too large for the memory")):  # fmt: skip
+
+        def fail(*_: Any, error: BaseException = error, **__: Any) -> Any:
+            raise error
+
+        monkeypatch.setattr(Path, "open", fail)
+        assert said in refused(lambda: tensors(tmp_path / "v.npy"))
+
+
+def test_entries_of_an_archive_that_are_no_arrays(tmp_path: Path) -> None:
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    assert tensors(tmp_path / "a.npz") == []

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import blockcalc
+from blockcalc.files.tensors import tensors
 from blockcalc.reading.load import load
 from tests.helpers import refused, yaml_file
 
@@ -42,3 +43,9 @@ def test_a_vector_of_a_csv_file(rows: str, tmp_path: Path) -> None:
         tmp_path, "x: [[1, 0]]\nattn: {out: [[0, 0]]}\nnorm1: {gamma: {file: v.csv}}\n"
     )
     assert blockcalc.load(path).arrays["norm1.gamma"].tolist() == [1, 2]
+
+
+def test_a_csv_beyond_the_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.csv").write_text("1,2\n")
+    monkeypatch.setattr("blockcalc.files.sheets.MAX_SHEET", 2)
+    assert "npz or safetensors" in refused(lambda: tensors(tmp_path / "a.csv"))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from blockcalc.errors import InputError, Place
 from blockcalc.files import decode as source
 from blockcalc.files.decode import decode, read_text
 from blockcalc.files.json_text import is_json
-from tests.helpers import cli
+from tests.helpers import cli, refused
 
 
 def refused_text(content: str, name: str = "a.yaml") -> tuple[str, int | None, int | None]:
@@ -97,3 +99,63 @@ def test_errors_of_a_value_have_the_name_they_were_given() -> None:
         source.read_value("[1", "--set x")
     assert caught.value.faults[0].place is not None
     assert caught.value.faults[0].place.file == "--set x"
+
+
+def test_json_by_its_content_or_its_name() -> None:
+    assert read_text('{"x": 1e5}', "a").data == {"x": 1e5}
+    assert read_text("{x: 1}", "a").data == {"x": 1}
+    assert "not JSON" in refused(lambda: read_text("{x: 1}", "a.json"))
+    assert "not YAML" in refused(lambda: read_text('{"x": [1, 2}', "a"))
+    deep = "{" + '"a":{' * 5000
+    assert "not YAML" in refused(lambda: read_text(deep, "a")) or "deep" in refused(
+        lambda: read_text(deep, "a")
+    )
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"a: 1\rb: [2]\r",
+        b"a: 1\r\nb: [2]\r\n",
+        b"\xff\xfe" + "a: 1\nb: [2]\n".encode("utf-16-le"),
+        b"\xfe\xff" + "a: 1\nb: [2]\n".encode("utf-16-be"),
+        b"\xef\xbb\xbfa: 1\nb: [2]\n",
+    ],
+)
+def test_every_encoding_and_line_end(raw: bytes) -> None:
+    assert read_text(decode(raw, "a"), "a").data == {"a": 1, "b": [2]}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "data"),
+    [
+        ('\n\t{"a":\t1e5}', "a", {"a": 1e5}),
+        ('{"a": "\\ud83c\\udf4e"}', "a.txt", {"a": "🍎"}),
+        ("{a: 1}", "A.YML", {"a": 1}),
+        ("{a: 1}", "a.yaml", {"a": 1}),
+        ('{"a": 1}', "a.JSON", {"a": 1}),
+        ("{a: 1, a.b: 2}", "a", {"a": 1, "a.b": 2}),
+    ],
+)
+def test_a_name_or_the_content_tells(text: str, name: str, data: Any) -> None:
+    assert read_text(text, name).data == data
+
+
+def test_a_name_beats_the_content() -> None:
+    assert "not YAML" in refused(lambda: read_text('{"a":\t[1}', "a.yml"))
+    assert "YAML" in refused(lambda: read_text('\t{"a": 1, "b": *c}', "a.yml"))
+    assert "not JSON" in refused(lambda: read_text("a: 1", "b.Json"))
+
+
+def test_the_bound_on_bytes_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("blockcalc.files.decode.MAX_BYTES", 4)
+    assert decode(b"a: 1", "a") == "a: 1"
+    assert "the file has more than the 4 bytes" in refused(lambda: decode(b"a: 12", "a"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "place"),
+    [(b"\xff", "1:1"), (b"a\nb\n\xff\n", "3:1"), (b"\n\n\n\xff", "4:1"), (b"ab\xff", "1:3")],
+)
+def test_the_place_of_bytes_that_are_no_text(raw: bytes, place: str) -> None:
+    assert refused(lambda: decode(raw, "a")).startswith(f"a:{place}: this is not UTF-8 text")

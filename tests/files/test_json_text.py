@@ -7,6 +7,7 @@ import pytest
 from blockcalc.errors import InputError, Place
 from blockcalc.files import json_text
 from blockcalc.files.decode import read_text
+from tests.helpers import refused
 
 
 def refused_text(content: str, name: str = "a.yaml") -> tuple[str, int | None, int | None]:
@@ -88,3 +89,9 @@ def test_places_of_mixed_lists() -> None:
     found = read_text('{"a": ["b", 1, [2], "c"]}', "a.json")
     columns = [found.place(f"a.{i}").column for i in range(4)]
     assert columns == [8, 13, 16, 21]
+
+
+def test_json_is_held_to_its_count_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("blockcalc.files.json_text.MAX_VALUES", 4)
+    assert read_text('{"a": [1, 2, 3]}', "a.json").data
+    assert "more than 4 values" in refused(lambda: read_text('{"a": [1, 2, 3, 4]}', "a.json"))

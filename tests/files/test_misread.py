@@ -1,21 +1,18 @@
-"""Characters that look like others, in every reader, place and encoding; and what backslashes become."""
+"""Characters that look like others, in every reader, place and encoding."""
 
 from __future__ import annotations
 
 import codecs
-import io
-import sys
 import time
-import unicodedata
 from pathlib import Path
 
 import pytest
 
 import blockcalc
-from blockcalc.errors import BlockcalcError, Fault
-from blockcalc.files.misread import LONGEST_TRIED, culprit, escapes_hint, lookalike, lookalikes
-from blockcalc.files.tensors import tensors
+from blockcalc.errors import BlockcalcError
+from blockcalc.files.misread import LONGEST_TRIED, culprit, lookalike, lookalikes
 from blockcalc.views.errors import report
+from tests.faults import ENCODINGS, TWO_ROWS, advice, fault_of, named, place_of
 
 # the character, its name, and what is to be written: told here once more, from the Unicode tables
 SPACES = dict.fromkeys(
@@ -55,58 +52,11 @@ INSIDE = {
     **SPACES, **NOTHING, **LINES, **MINUSES, **QUOTES, **DOUBLES, **COMMAS, **STOPS, **COLONS, **OPENING, **CLOSING,
     **BRACES, **ENDING, **SOLIDI, **DIGITS, **FRACTIONS, **OTHERS,
 }  # fmt: skip
-OWN_NAMES = {"\x85": "next line", "\ufeff": "byte order mark"}
-SCRIPTS = {"arabic": "Arabic", "devanagari": "Devanagari", "latin": "Latin"}
-ENCODINGS = {
-    "utf-8": "", "utf-8-sig": "", "utf-16-le": "\ufeff", "utf-16-be": "\ufeff", "utf-32-le": "\ufeff", "utf-32-be": "\ufeff",
-    "utf-16-le without": "", "utf-16-be without": "", "utf-32-le without": "", "utf-32-be without": "",
-}  # fmt: skip
 READERS = ["yaml", "json", "stdin", "csv"]
 
 
-def named(sign: str) -> str:
-    name = OWN_NAMES.get(sign) or unicodedata.name(sign).lower()
-    name = name.replace("fullwidth", "full-width").replace("zero width", "zero-width")
-    name = " ".join(
-        "-".join(SCRIPTS.get(part, part) for part in word.split("-")) for word in name.split(" ")
-    )
-    return f"{name} U+{ord(sign):04X}"
-
-
-def advice(meant: str, json: bool = False) -> str:
-    if json and meant == '"\'"':
-        meant = "'\"'"
-    return f"write {meant} instead" if meant else "delete it"
-
-
-class Stdin:
-    """Standard input that holds some bytes."""
-
-    def __init__(self, raw: bytes) -> None:
-        self.buffer = io.BytesIO(raw)
-
-
-def fault_of(reader: str, text: str, folder: Path, encoding: str = "utf-8") -> Fault:
-    """Read a text with a reader, and give the first fault."""
-    raw = (ENCODINGS[encoding] + text).encode(encoding.removesuffix(" without"))
-    path = folder / f"a.{reader}"
-    path.write_bytes(raw)
-    kept, sys.stdin = sys.stdin, Stdin(raw)
-    read = tensors if reader == "csv" else blockcalc.load
-    try:
-        with pytest.raises(BlockcalcError) as caught:
-            read(Path("-") if reader == "stdin" else path)
-    finally:
-        sys.stdin = kept
-    return caught.value.faults[0]
-
-
-def place_of(fault: Fault) -> tuple[int | None, int | None]:
-    assert fault.place is not None
-    return fault.place.line, fault.place.column
-
-
 # in values --------------------------------------------------------------------------------
+
 
 JSON_VALUE = '{{"title":\n"😀", "x": [["1{}2"]]}}\n'
 VALUES = {  # a number with a character in its middle, on the second line, after a tab or an astral character
@@ -158,6 +108,7 @@ def test_in_a_key(reader: str, tmp_path: Path) -> None:
 
 
 # between tokens ---------------------------------------------------------------------------
+
 
 BLANKS = {**SPACES, **NOTHING}
 BETWEEN_YAML = [  # where a character stands alone between two tokens, and where it is on its line
@@ -260,8 +211,6 @@ def test_only_a_cause_is_blamed(
 
 # what a hint rests on ---------------------------------------------------------------------
 
-OUT = "x: [[1], [2]]\nattn: {out: [[1], [2]]}\n"
-
 
 @pytest.mark.parametrize(
     ("text", "place", "hint"),
@@ -292,7 +241,7 @@ OUT = "x: [[1], [2]]\nattn: {out: [[1], [2]]}\n"
 def test_where_a_character_is_named(
     text: str, place: tuple[int, int], hint: str | None, tmp_path: Path
 ) -> None:
-    fault = fault_of("yaml", text + OUT, tmp_path)
+    fault = fault_of("yaml", text + TWO_ROWS, tmp_path)
     assert place_of(fault) == place
     assert fault.hint == hint or (hint is not None and str(fault.hint).startswith(hint))
 
@@ -307,7 +256,7 @@ def test_a_text_that_is_no_mapping(tmp_path: Path) -> None:
 
 
 def test_an_alias_is_blamed_where_it_stands(tmp_path: Path) -> None:
-    fault = fault_of("yaml", "notes: &n −1\nnorm1: {eps: *n}\n" + OUT, tmp_path)
+    fault = fault_of("yaml", "notes: &n −1\nnorm1: {eps: *n}\n" + TWO_ROWS, tmp_path)
     assert place_of(fault) == (2, 14)
     assert fault.hint == "minus sign U+2212: write '-' instead"
 
@@ -334,85 +283,6 @@ def test_what_is_set_has_no_column() -> None:
     with pytest.raises(BlockcalcError) as caught:
         blockcalc.load({"x": [["−1"]], "attn": {"out": [[1]]}})
     assert str(caught.value).endswith("the text '−1' (minus sign U+2212: write '-' instead)")
-
-
-@pytest.mark.parametrize(
-    ("text", "column"),
-    [
-        ("norm1: {eps: 0,5}\n", 16),
-        ("norm1: {eps: '0,5'}\n", 14),
-        ("norm1: {eps: '-1.000,5'}\n", 14),
-        ("norm1: {eps: '0,5e-3'}\n", 14),
-        ("norm1:\n  eps: 0,5\n", 8),
-    ],
-)
-def test_decimal_commas(text: str, column: int, tmp_path: Path) -> None:
-    fault = fault_of("yaml", text + OUT, tmp_path)
-    assert fault.hint == "decimals use a point: 0.5, not 0,5"
-    assert place_of(fault)[1] == column
-
-
-@pytest.mark.parametrize(
-    ("reader", "text", "place"),
-    [
-        ("json", '{"norm1": {"eps": 0,5}}', (1, 21)),
-        ("json", '{"x": [["0,5"]], "attn": {}}', (1, 9)),
-        ("json", '{"x": [[0,5, 1,2], [0,1]], "attn": {"out": [[1]]}}', (1, 20)),
-        ("stdin", '{"x": [["0,5"]], "attn": {}}', (1, 9)),
-        ("csv", "1;0,5\n", (1, 3)),
-        ("csv", "1\t 0,5\n", (1, 4)),
-    ],
-)
-def test_decimal_commas_elsewhere(
-    reader: str, text: str, place: tuple[int, int], tmp_path: Path
-) -> None:
-    fault = fault_of(reader, text, tmp_path)
-    assert fault.hint == "decimals use a point: 0.5, not 0,5"
-    assert place_of(fault) == place
-
-
-# backslashes ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reader", "text", "column", "hint"),
-    [
-        ("yaml", 'x: {file: "C:\\new\\t.csv"}\n', 11, r"in double quotes \n was read as a line break and \t as a tab; in single quotes backslashes stay: 'C:\new\t.csv'"),
-        ("yaml", 'x: {file: "it\'s\\r.csv"}\n', 11, r"in double quotes \r was read as a carriage return; in single quotes backslashes stay: 'it''s\r.csv'"),
-        ("yaml", 'x: {file: &f "D:\\x41\\a\\0.csv"}\n', 11, r"in double quotes \x41 was read as U+0041 and \a as a bell and \0 as a null; in single quotes backslashes stay: 'D:\x41\a\0.csv'"),
-        ("json", '{"x": {"file": "C:\\new\\t.csv"}}', 16, r'in double quotes \n was read as a line break and \t as a tab; write each backslash twice: "C:\\new\\t.csv"'),
-        ("stdin", '{"x": {"file": "C:\\temp\\b.csv"}}', 16, r'in double quotes \t was read as a tab and \b as a backspace; write each backslash twice: "C:\\temp\\b.csv"'),
-        ("yaml", 'stop: "attn\\nout"\n', 7, r"in double quotes \n was read as a line break; in single quotes backslashes stay: 'attn\nout'"),
-        ("yaml", '"n\\type": 1\n', 1, r"in double quotes \t was read as a tab; in single quotes backslashes stay: 'n\type'"),
-        ("json", '{"na\\u00efve": 1}', 2, None),
-        ("yaml", 'x: {file: "D:\\x41.csv"}\n', 11, None),
-        ("yaml", 'x: {file: "C:\\\\temp\\\\b.csv"}\n', 11, None),
-        ("yaml", "x: {file: 'C:\\new\\t.csv'}\n", 11, None),
-        ("yaml", "x: {file: C:\\new\\t.csv}\n", 11, None),
-    ],
-)  # fmt: skip
-def test_backslashes_in_double_quotes(
-    reader: str, text: str, column: int, hint: str | None, tmp_path: Path
-) -> None:
-    text = text if reader != "yaml" or text.startswith("x:") else text + OUT
-    fault = fault_of(reader, text, tmp_path)
-    assert place_of(fault) == (1, column)
-    assert fault.hint == hint or (hint is None and "backslash" not in str(fault.hint))
-
-
-@pytest.mark.parametrize("letter", "nt0abevfrN_LP")
-def test_every_escape_has_words(letter: str) -> None:
-    said = escapes_hint(f'"\\{letter}"', json=False)
-    assert said is not None
-    assert said.startswith(f"in double quotes \\{letter} was read as a")
-
-
-def test_backslashes_of_what_is_set() -> None:
-    with pytest.raises(BlockcalcError) as caught:
-        blockcalc.load({"attn": {"out": [[1]]}}, [("x", '{file: "C:\\new.csv"}')])
-    assert caught.value.faults[0].hint == (
-        r"in double quotes \n was read as a line break; in single quotes backslashes stay: 'C:\new.csv'"
-    )
 
 
 # the search itself ------------------------------------------------------------------------

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from blockcalc.errors import Place
+from blockcalc.files.decode import read_text
 from blockcalc.files.source import Source, is_index, short
+from tests.helpers import refused
 
 
 def test_what_is_set_has_its_own_place() -> None:
@@ -49,3 +53,51 @@ def test_what_counts_as_a_place_in_a_list() -> None:
 def test_long_texts_are_cut() -> None:
     assert short("a" * 40) == "a" * 40
     assert short("a" * 41) == "a" * 37 + "..."
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "place"),
+    [
+        ('{"a": 1,\n "b": [1,\n   NaN]}', "a.json", "a.json:3:4: a finite number"),
+        ('{"a": 1,\n  "a": 2}', "a.json", "a.json:2:3: 'a' is given twice, first on line 1"),
+        ('{"a": {"b": 1,\n\n "b": 2}}', "a.json", "a.json:3:2: 'b' is given twice, first on line 1"),
+        ('{"a": 1,\n "b" 2}', "a.json", "a.json:2:6: not JSON: a colon is wanted here, after the key"),
+        ("", "a.json", "a.json:1:1: the file is empty"),
+        (" \n ", "a.json", "a.json:1:1: the file is empty"),
+        ("", "a.yaml", "a.yaml:1:1: the file is empty"),
+        ("a: 1\nb: \x01\n", "a.yaml", "a.yaml:2:4: the character U+0001 may not stand"),
+        ("\x00", "a.yaml", "a.yaml:1:1: the character U+0000 may not stand"),
+        ("a: 1\n\tb: 2\n", "a.yaml", "a.yaml:2:1: YAML does not allow tabs"),
+        ("a: 1\nb: [1, 2\n", "a.yaml", "a.yaml:3:1: not YAML: ',' or ']' is wanted here, for the '[' on line 2, column 4"),
+        ('a: "x\n', "a.yaml", "a.yaml:1:4: not YAML: the quote that opens here is not closed"),
+        ("a: 1\nb: !t [1]\n", "a.yaml", "a.yaml:2:4: the tag !t is not read"),
+        ("a: ! [1]\n", "a.yaml", "a.yaml:1:4: the tag ! is not read"),
+        ("a: 1\n---\nb: 2\n", "a.yaml", "a.yaml:2:1: a second document"),
+        ("a: 1\nb: {c: *d}\n", "a.yaml", "a.yaml:2:8: nothing is named &d"),
+        ("a: 1\nb: &c {d: *c}\n", "a.yaml", "a.yaml:2:11: the alias *c stands inside"),
+        ("a: 1\n? [b]\n: 2\n", "a.yaml", "a.yaml:2:3: a key must be a plain word"),
+        ("a: 1\nb: 2\na: 3\n", "a.yaml", "a.yaml:3:1: 'a' is given twice, first on line 1"),
+        ("a: 1\nb:\n  <<: [1]\n", "a.yaml", "a.yaml:3:3: << takes a mapping"),
+    ],
+)  # fmt: skip
+def test_places_to_the_column(text: str, name: str, place: str) -> None:
+    assert refused(lambda: read_text(text, name)).startswith(place)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("x.0.1", "a:1:9"),
+        ("x.1", "a:2:5"),
+        ("attn.w_q", "a:3:13"),
+        ("attn.none", "a:3:7"),
+        ("y", "a"),
+    ],
+)
+def test_places_of_values(path: str, said: str) -> None:
+    source = read_text("x: [[1, 2],\n    [3, 4]]\nattn: {w_q: [[1]], b: 2}\n", "a")
+    assert str(source.place(path)) == said
+    assert str(source.place(("attn", "w_q"), key=True)) == "a:3:8"
+    as_json = read_text('{"x": [[1, 2],\n    [3, 4]],\n"attn": {"w_q": [[1]], "b": 2}}\n', "a.json")
+    assert str(as_json.place("x.1.1")) == "a.json:2:9"
+    assert str(as_json.place(("attn", "b"), key=True)) == "a.json:3:24"

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+import blockcalc
 from blockcalc.errors import InputError
 from blockcalc.files import yaml_text
 from blockcalc.files.decode import read_text
-from blockcalc.files.yaml_text import plain_scalar
+from blockcalc.files.source import Source
+from blockcalc.files.yaml_text import plain_scalar, read_yaml
+from tests.helpers import refused
 
 
 def refused_text(content: str, name: str = "a.yaml") -> tuple[str, int | None, int | None]:
@@ -106,3 +111,96 @@ def test_infinities_of_yaml_in_every_spelling() -> None:
     assert found[:3] == [float("-inf")] * 3
     assert found[3:5] == [float("inf")] * 2
     assert all(x != x for x in found[5:])
+
+
+def test_corners_of_yaml(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "[" * 62 + "\n  [1, 2]\n  " + "]" * 62
+    assert read_yaml(Source("a", "x: " + text))["x"]
+    text = "[" * 63 + "\n  [1, 2]\n  " + "]" * 63
+    assert "2:3: lists and mappings lie more than 64 deep" in refused(
+        lambda: read_yaml(Source("a", "x: " + text))
+    )
+    assert read_yaml(Source("a", "title: \x85a\u2028b\n")) == {"title": "a b"}
+    monkeypatch.setattr("blockcalc.files.yaml_text.MAX_VALUES", 5)
+    assert "1:14: more than 5 values" in refused(
+        lambda: read_yaml(Source("a", "[1, 2, 3, a, b, c]"))
+    )
+    monkeypatch.setattr("blockcalc.files.yaml_text.MAX_NODES", 4)
+    said = refused(lambda: read_yaml(Source("a", "[[1, 2, 3], a, b, c, d]")))
+    assert "more than 4 entries" in said
+    assert "npz or safetensors" in said
+    monkeypatch.setattr("blockcalc.files.yaml_text.MAX_VALUES", 100)
+    assert "more than 4 entries" in refused(lambda: read_yaml(Source("a", "x: [[1], [2], [3]]")))
+    monkeypatch.undo()
+    assert read_yaml(Source("a", "a: &v [1, 2]\nb: *v\nc: ~\n")) == {
+        "a": [1, 2],
+        "b": [1, 2],
+        "c": None,
+    }
+
+
+def test_a_plain_tag_that_says_text_is_read() -> None:
+    assert read_text("a: ! 12\nb: '12'\nc: 12\n", "a.yaml").data == {"a": "12", "b": "12", "c": 12}
+
+
+def test_depth_that_hides_behind_a_number() -> None:
+    hidden = '{"a": [1, ' + "[" * 70 + "]" * 70 + "]}"
+    assert "more than 64 deep" in refused(lambda: read_text(hidden, "a.json"))
+    harmless = '{"a": "[[[[{{{{", "b": [1, [2, {"c": [3]}]], "d": [], "e": {}}'
+    assert read_text(harmless, "a.json").data["b"] == [1, [2, {"c": [3]}]]
+    deepest = '{"a": ' + "[" * 63 + "]" * 63 + "}"
+    assert read_text(deepest, "a.json").data
+    over = '{"a": ' + "[" * 64 + "]" * 64 + "}"
+    assert "more than 64 deep" in refused(lambda: read_text(over, "a.json"))
+    mixed = '{"a": [1, ' + "[" * 62 + "2" + "]" * 62 + "]}"
+    assert read_text(mixed, "a.json").data
+    mixed = '{"a": [1, ' + "[" * 63 + "2" + "]" * 63 + "]}"
+    assert "more than 64 deep" in refused(lambda: read_text(mixed, "a.json"))
+
+
+def test_a_row_of_numbers_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("blockcalc.files.yaml_text.MAX_NODES", 5)
+    assert read_text("a: [[1, 2, 3], [4, 5, 6], [7, 8, 9]]\n", "a.yaml").data["a"][2] == [7, 8, 9]
+    assert "more than 5 entries" in refused(
+        lambda: read_text("a: [[1, 2], [3, x], [4, y]]\n", "a.yaml")
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("[1, 2, 3]", 4), ("[[1, 2], [3]]", 6), ("[a, b]", 3), ("{a: 1, b: 2}", 3),
+        ("a: &v [1, 2]\nb: *v\n", 8), ("a: &v x\nb: *v\n", 4), ("a: &v [[1, 2], [3, 4]]\nb: [*v, *v]\n", 25),
+    ],
+)  # fmt: skip
+def test_values_are_counted_with_what_aliases_stand_for(
+    text: str, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = None
+    for most in range(limit + 3):
+        monkeypatch.setattr("blockcalc.files.yaml_text.MAX_VALUES", most)
+        try:
+            read_yaml(Source("a", text))
+        except blockcalc.BlockcalcError:
+            continue
+        counted = most
+        break
+    assert counted == limit
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1), ("-1", -1), ("+1", 1), ("010", 10), ("1.", 1.0), (".5", 0.5), ("-.5", -0.5), ("1e3", 1000.0),
+        ("1E-3", 0.001), ("1e+3", 1000.0), ("1e999", "1e999"), ("0x1", "0x1"), ("0o7", "0o7"), ("1_0", "1_0"),
+        ("1:30", "1:30"), ("2024-01-01", "2024-01-01"), ("no", "no"), ("on", "on"), ("true", True), ("False", False),
+        ("~", None), ("null", None), ("", None), (".inf", float("inf")), ("-.inf", float("-inf")), ("9" * 1001, "9" * 1001),
+        ("9" * 1000, int("9" * 1000)), ("1.5" + "0" * 2000, 1.5), ("e5", "e5"), (".", "."), ("-", "-"), ("1e", "1e"),
+    ],
+)  # fmt: skip
+def test_scalars_by_the_rules_of_yaml_1_2(text: str, value: Any) -> None:
+    from blockcalc.files.yaml_text import plain_scalar
+
+    got = plain_scalar(text)
+    assert got == value
+    assert type(got) is type(value)

@@ -9,33 +9,14 @@ import pytest
 
 import blockcalc
 from blockcalc.docs.samples import folder
-from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.explain.summary import composed_formulas
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.movement import Columns, Join, Movement, Repeat, Split
 from blockcalc.ops.op import Ref
-from blockcalc.views.errors import report
-from tests.helpers import close, every_line, matrix, work
-from tests.read_back import check, from_text, printed
-
-QKV: dict[str, Any] = {"x": [[1, 0], [0, 1]], "stop": "attn.z"}
-WEIGHTS: dict[str, Any] = {
-    "w_q": [[1, 0], [0, 2]],
-    "w_k": [[1, 1], [0, 1]],
-    "w_v": [[1, 2], [3, 4]],
-}
-
-
-def norm_of(row: list[float], norm: Any, **part: Any) -> Any:
-    data = {
-        "norm": {"order": "pre", **norm},
-        "x": [row],
-        "attn": {"out": [[0] * len(row)]},
-        "norm1": part,
-    }
-    return work(data)["norm1"][0]
+from tests.blocks import TO_Z, WEIGHTS
+from tests.helpers import close, matrix, work
 
 
 @pytest.mark.parametrize(("layout", "q"), [("in_out", [7, 10]), ("out_in", [5, 11])])
@@ -54,7 +35,7 @@ def test_which_way_round_a_weight_is(layout: str, q: list[float]) -> None:
 
 
 def test_a_sheet_with_one_token_a_column() -> None:
-    data = {**QKV, "x": {"value": [[1, 0, 5], [0, 1, 6]], "transpose": True}, "attn": WEIGHTS}
+    data = {**TO_Z, "x": {"value": [[1, 0, 5], [0, 1, 6]], "transpose": True}, "attn": WEIGHTS}
     assert work(data)["x"].tolist() == [[1, 0], [0, 1], [5, 6]]
 
 
@@ -134,96 +115,6 @@ def test_joining_heads_keeps_tokens_in_rows() -> None:
     assert Text().render(Columns((0, 1, 2, 5)).formula([])) == "columns(1..3, 6)"
 
 
-@pytest.mark.parametrize(
-    ("mask", "weights"),
-    [
-        ({"mask": {"keep": [[True, False], [True, True]]}}, [[1, 0], [0.5, 0.5]]),
-        ({"mask": {"keep": [[1, 0], [1, 1]]}}, [[1, 0], [0.5, 0.5]]),
-        ({"mask": {"add": [[0, "-inf"], [0, 0]]}}, [[1, 0], [0.5, 0.5]]),
-        ({"mask": {"add": [[0, "-inf"], [0, 0]], "keep": [[1, 1], [0, 1]]}}, [[1, 0], [0, 1]]),
-        ({"causal": True}, [[1, 0], [0.5, 0.5]]),
-        ({"padding": ["keep", "pad"]}, [[1, 0], [1, 0]]),
-        ({"causal": True, "padding": ["pad", "keep"]}, [[0, 0], [0, 1]]),
-    ],
-)
-def test_masks(mask: dict[str, Any], weights: Any) -> None:
-    spec = blockcalc.load({**QKV, "attn": {**WEIGHTS, **mask}})
-    trace = blockcalc.run(spec)
-    close(trace["weights"], weights)
-    assert "attn.masked" in trace
-    for line in every_line(spec):
-        if line.middle:
-            check(printed(line, Text()), from_text)
-
-
-@pytest.mark.parametrize("softmax", ["plain", "shifted"])
-def test_a_query_that_sees_nothing_gets_zeros_and_a_note(softmax: str) -> None:
-    data = {**QKV, "attn": {**WEIGHTS, "softmax": softmax, "mask": {"keep": [[0, 0], [1, 1]]}}}
-    spec = blockcalc.load(data)
-    trace = blockcalc.run(spec)
-    assert trace["weights"][0].tolist() == [0, 0]
-    assert trace["z"][0].tolist() == [0, 0]
-    notes = [
-        n
-        for p in explain(spec, trace, Depth(detail="cells"))
-        for n in getattr(p, "notes", None) or ()
-    ]
-    assert any("Row 1 (t1) sees no key" in note for note in notes)
-
-
-def test_masks_of_every_rank() -> None:
-    rng = np.random.RandomState(2)
-    w = {f"w_{p}": matrix(rng, 4, 4) for p in "qkv"}
-    keep = rng.randint(0, 2, (2, 3, 3))
-    keep[:, :, 0] = 1
-    single = {"x": matrix(rng, 3, 4), "stop": "attn.weights"}
-    by_head = work({**single, "attn": {**w, "n_heads": 2, "mask": {"keep": keep}}})["weights"]
-    assert ((by_head > 0) == keep).all()
-    batch = {"x": [matrix(rng, 3, 4), matrix(rng, 3, 4)], "stop": "attn.weights"}
-    for heads in (1, 2):
-        attn = {**w, "n_heads": heads, "mask": {"keep": keep[:, None]}}
-        got = work({**batch, "attn": attn})["weights"]
-        want = keep[:, None] if heads == 2 else keep
-        assert ((got > 0) == want).all()
-    full = rng.randint(0, 2, (2, 2, 3, 3))
-    full[..., 0] = 1
-    got = work({**batch, "attn": {**w, "n_heads": 2, "mask": {"keep": full}}})["weights"]
-    assert ((got > 0) == full).all()
-    three = {"x": [matrix(rng, 3, 4)] * 3, "stop": "attn.weights"}
-    got = work({**three, "attn": {**w, "n_heads": 2, "mask": {"keep": keep}}})["weights"]
-    assert ((got > 0) == keep).all()
-
-
-@pytest.mark.parametrize(
-    ("offset", "want"),
-    [(False, [0.0848528103, -0.2262741609]), (True, [0.9333809138, 0.9050966437])],
-)
-def test_rms_norm(offset: bool, want: list[float]) -> None:
-    close(
-        norm_of([3, 4], {"kind": "rms", "unit_offset": offset}, eps=1e-6, gamma=[0.1, -0.2]), want
-    )
-
-
-@pytest.mark.parametrize(
-    ("row", "want"),
-    [
-        ([0.5, -1.2, 0.8, 0.3], [0.643, -1.543, 1.029, 0.386]),
-        ([2, -1, 3, 0], [1.069, -0.535, 1.604, 0]),
-    ],
-)
-def test_published_rms_norms(row: list[float], want: list[float]) -> None:
-    close(norm_of(row, {"kind": "rms"}, eps=0), want, 6e-4)
-    assert norm_of([0, 0], {"kind": "rms"}, eps=0).tolist() == [0, 0]
-
-
-def test_sheets_with_a_sample_deviation_and_eps_outside() -> None:
-    close(norm_of([1, 0, 0, 0], {"variance": "sample", "eps_place": "outside"}, eps=1e-6),
-          [1.499997, -0.499999, -0.499999, -0.499999], 6e-7)  # fmt: skip
-    close(
-        norm_of([0.001, -0.001], {"eps_place": "outside"}, eps=1e-5), [0.9900990099, -0.9900990099]
-    )
-
-
 def test_the_half_that_goes_through_silu() -> None:
     data = {"x": [[1]], "norm": "pre", "attn": {"out": [[0]]}, "norm2": {"gamma": [0], "beta": [1]},
             "ffn": {"activation": "swish", "w_gate": [[2]], "w_up": [[3]], "w_down": [[1]]}}  # fmt: skip
@@ -285,114 +176,8 @@ def test_conventions_are_named() -> None:
     for words in ("norm1: variance divides by n - 1, eps = 1e-5", "norm1: eps is added after the root",
                   "norm1: multiplied by 1 + gamma", "FFN gated: the activation of one half multiplies the other"):  # fmt: skip
         assert words in said
-    early = blockcalc.load({**QKV, "attn": {**WEIGHTS, "n_heads": 2}, "stop": "attn.k"})
+    early = blockcalc.load({**TO_Z, "attn": {**WEIGHTS, "n_heads": 2}, "stop": "attn.k"})
     assert next(explain(early, blockcalc.run(early)))
-
-
-@pytest.mark.parametrize(
-    ("attn", "said"),
-    [
-        ({**WEIGHTS, "n_heads": 3}, "attn.w_q has 2 columns, which 3 heads do not divide"),
-        (
-            {**WEIGHTS, "n_heads": 2, "n_kv_heads": 3},
-            "n_heads = 2 is no multiple of n_kv_heads = 3",
-        ),
-        (
-            {**WEIGHTS, "n_heads": 2, "n_kv_heads": 1},
-            "attn.w_k has 2 columns, but attn.w_q has 2 columns",
-        ),
-        ({"w_qkv": [[1, 2], [3, 4]]}, "which is not (n_heads + 2 n_kv_heads) = 3 times a d_head"),
-        ({**WEIGHTS, "mask": {"keep": [[1, 0, 1]]}}, "attn.mask.keep is 1×3; wanted is 2×2"),
-        ({**WEIGHTS, "mask": {"keep": [[1, 2], [0, 1]]}}, "holds true and false, or 1 and 0"),
-        (
-            {**WEIGHTS, "mask": {"add": [[float("inf"), 0], [0, 0]]}},
-            "a finite number is wanted; this is inf",
-        ),
-        ({**WEIGHTS, "mask": {}}, "a mask has keep, add, or both"),
-        ({**WEIGHTS, "padding": ["keep"]}, "attn.padding is 1; wanted is 2"),
-        ({**WEIGHTS, "padding": ["keep", "no"]}, "attn.padding is one of keep, pad"),
-        ({**WEIGHTS, "causal": "yes"}, "true or false is wanted"),
-        ({**WEIGHTS, "n_heads": 0}, "a whole number from 1 on is wanted"),
-        (
-            {**WEIGHTS, "w_q": {"value": [[1, 0], [0, 1]], "transposed": True}},
-            "did you mean 'transpose'?",
-        ),
-        (
-            {**WEIGHTS, "w_q": {"value": [[1, 0], [0, 1]], "transpose": 1}},
-            "true or false is wanted",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_refused(attn: dict[str, Any], said: str) -> None:
-    with pytest.raises(blockcalc.BlockcalcError) as caught:
-        blockcalc.load({**QKV, "attn": attn})
-    assert said in report(caught.value)
-
-
-def test_other_refusals() -> None:
-    x = [[[1, 2]], [[3, 4]]]
-    for data, said in (
-        ({"x": x, "tokens": [["a"]], "attn": {"out": x}}, "1 lists of labels for a batch of 2"),
-        (
-            {
-                "x": [[1, 2]],
-                "attn": {"out": [[1, 2]]},
-                "ffn": {"w_1": [[1], [1]], "w_up": [[1], [1]]},
-            },
-            "give one kind",
-        ),
-        ({"x": x, "tokens": [["a", "b"], ["a", "b"]], "attn": {"out": x}}, "2 labels for 1 rows"),
-    ):
-        with pytest.raises(blockcalc.BlockcalcError) as caught:
-            blockcalc.load(data)
-        assert said in report(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("style", "want"),
-    [
-        ("interleaved", [-1.1426396637, 1.9220755965, 2.9598506679, 4.0297995017]),
-        ("half", [-1.9841106486, 1.9599006675, 2.4623779024, 4.0197996683]),
-    ],
-)
-def test_rope_turns_neighbours_or_halves(style: str, want: list[float]) -> None:
-    eye = np.eye(4)
-    data = {"x": [[1, 2, 3, 4]] * 2, "stop": "attn.scores",
-            "attn": {"w_q": eye, "w_k": eye, "w_v": eye, "rope": {"style": style}}}  # fmt: skip
-    spec = blockcalc.load(data)
-    trace = blockcalc.run(spec)
-    close(trace["attn.q_rope"], [[1, 2, 3, 4], want])
-    for line in every_line(spec):
-        if line.middle:
-            check(printed(line, Text()), from_text)
-    head: Any = next(explain(spec, trace))
-    said = " | ".join(dict(head.facts)["conventions"])
-    assert "RoPE turns 4 columns of each head, paired" in said
-
-
-def test_rope_with_some_dims_a_start_and_own_freqs() -> None:
-    eye = np.eye(4)
-    base: dict[str, Any] = {"x": [[1, 2, 3, 4]], "stop": "attn.scores"}
-    weights = {"w_q": eye, "w_k": eye, "w_v": eye}
-    part = work({**base, "attn": {**weights, "rope": {"dims": 2, "start": 1}}})["attn.q_rope"]
-    close(part, [[np.cos(1) - 2 * np.sin(1), 2 * np.cos(1) + np.sin(1), 3, 4]])
-    spec = blockcalc.load({**base, "attn": {**weights, "rope": {"dims": 2, "start": 1}}})
-    assert any(
-        Text().render(line.left) == "Q_rope[1,3]" and line.words == "not turned, as it is"
-        for line in every_line(spec)
-        if line.middle is None
-    )
-    own = work({**base, "attn": {**weights, "rope": {"freqs": [1.0], "start": 1}}})["attn.q_rope"]
-    close(own, part)
-    fused = work({**base, "attn": {"w_qkv": np.hstack([eye] * 3), "rope": {"dims": 2, "start": 1}}})
-    close(fused["attn.q_rope"], part)
-    for rope, said in (({"dims": 3}, "dims = 3 must be even and at most d_head = 4"), ({"dims": 6}, "at most d_head"),
-                       ({"freqs": [1, 2, 3]}, "dims = 6 must be even and at most"), ({"theta": 0}, "must be positive"),
-                       ({"freqs": [1], "dims": 4}, "1 freqs turn 1 pairs"), ({"start": -1}, "a whole number from 0 to 1000000000 is wanted"),
-                       ({"theta": 10, "freqs": [1]}, "contradict each other")):  # fmt: skip
-        with pytest.raises(blockcalc.BlockcalcError) as caught:
-            blockcalc.load({**base, "attn": {**weights, "rope": rope}})
-        assert said in report(caught.value)
 
 
 def test_formulas_of_heads_and_gates_are_bracketed_and_short() -> None:

@@ -17,7 +17,6 @@ from tests.blocks import ATTENTION, BLOCK, SQUARE
 from tests.helpers import refused
 
 SPEC = blockcalc.sample("tiny")
-
 DATA: dict[str, Any] = {
     "x": [[1, 0], [0, 1]],
     "attn": {"w_q": {"eye": 2}, "w_k": {"eye": 2}, "w_v": {"eye": 2}},

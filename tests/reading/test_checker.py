@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
+import blockcalc
 from blockcalc.errors import InputError, Place
+from blockcalc.explain.steps import explain
 from blockcalc.files.decode import read_text
 from blockcalc.files.source import Source
-from blockcalc.reading.checker import Checker, is_text, kind_of, plain_array, quoted
+from blockcalc.program.rounding import Rounding
+from blockcalc.reading.checker import MAX_FAULTS, Checker, is_text, kind_of, plain_array, quoted
 from blockcalc.reading.load import load
+from tests.blocks import GIVEN, SQUARE
+from tests.helpers import refused
 
 
 def checked(value: object, blocks: bool = False) -> tuple[float | None, Checker]:
@@ -17,6 +25,13 @@ def checked(value: object, blocks: bool = False) -> tuple[float | None, Checker]
     checker = Checker(Source("<data>", ""))
     checker.blocks = blocks
     return checker.number(value, ("a", 0)), checker
+
+
+def read(text: str, name: str = "a.yaml") -> str:
+    """Give the refusal of a text, checked as a file would be."""
+    from blockcalc.reading.load import check
+
+    return refused(lambda: check(Checker(read_text(text, name))))
 
 
 @pytest.mark.parametrize("value", [float("-inf"), "-inf"])
@@ -127,3 +142,56 @@ def test_a_comma_in_a_line_is_taken_for_a_decimal_one_by_its_spaces() -> None:
     checker.paths["x"] = ("x",)
     assert checker.has_commas("x")
     assert not checker.has_commas("y") or checker.source.place("y").text == checker.source.text
+
+
+def test_twenty_faults_are_enough() -> None:
+    rows = ", ".join("[a]" for _ in range(30))
+    said = read(f"x: [{rows}]\nattn: {{out: [[1]]}}\n")
+    assert said.count("a number is wanted") == MAX_FAULTS
+
+
+def test_last_resorts() -> None:
+    assert "a number is wanted; this is the text '1" in read("x: [[1" + "0" * 250 + "/0." + "0" * 250 + "1]]\nattn: {}\n")  # fmt: skip
+    assert "tokens.0: this text holds half" in refused(
+        lambda: blockcalc.load({**GIVEN, "tokens": ["\ud800", "b"]})
+    )
+    assert blockcalc.load({**GIVEN, "tokens": [7, 8]}).tokens == (("7", "8"),)
+    assert "attn.rope" not in refused(lambda: blockcalc.load({"x": SQUARE, "attn": {"rope": {}}}))
+    source = Source("a", "", {"x": 1})
+    assert str(source.place("x.1")) == "x.1"
+    assert Source("a", "text").place("x").file == "a"
+    checker = Checker(read_text("x: [[0,5, 1]]\n", "a"))
+    checker.arrays["x"], checker.paths["x"] = np.ones((1, 3)), ("x",)
+    assert checker.has_commas("x")
+    checker.fault("x", "wrong")
+    assert checker.faults[0].hint == "decimals use a point: 0.5, not 0,5"
+    said = refused(lambda: blockcalc.load(GIVEN, [("x.0.0", "a")]))
+    assert said.startswith("--set x.0.0=a: a number is wanted")
+    keep = {"p": 0.5, "training": True, "seed": 1, "keep": {"attn.out": [[1, "a"], [0, 1]]}}
+    assert "a number is wanted" in refused(lambda: blockcalc.load({**GIVEN, "dropout": keep}))
+    short = {**GIVEN, "ffn": {"b_1": [1]}, "stop": "residual1"}
+    assert list(blockcalc.run(blockcalc.load(short))) == ["residual1"]
+    assert blockcalc.load({**GIVEN, "round": {"decimals": 2}}).rounding == Rounding("decimals", 2)
+    assert "at most" not in refused(lambda: blockcalc.load({**GIVEN, "round": {"decimals": "a"}}))
+    folder = Source("some/where/a.yaml", "").folder(("x",))
+    assert folder == Path("some/where")
+
+
+def test_a_whole_number_that_float64_cannot_hold_is_noted() -> None:
+    big = 2**53 + 1
+    for rows in ([[big, 0], [0, 1]], [[0, -big], [0.5, 1]]):
+        spec = blockcalc.load({"x": rows, "attn": {"out": SQUARE}})
+        head: Any = next(explain(spec, blockcalc.run(spec)))
+        assert any("9007199254740993 in the file" in hint for hint in head.hints)
+    for fine in ([[2**53, 0], [0, 1]], [[2.0**60, 0], [0, 1]], [[2**60, 0], [0, 1]]):
+        assert blockcalc.load({"x": fine, "attn": {"out": SQUARE}}).remarks == ()
+
+
+def test_words_for_numbers_get_the_hint_that_helps() -> None:
+    cases = {
+        "'0,5'": "decimals use a point", "−1": "U+2212", "１": "full-width", "'1'": "take the quotes away",
+        "'1e999'": "a number that float64 can hold", "1 2": "with commas", "1;2": "with commas",
+    }  # fmt: skip
+    for text, hint in cases.items():
+        assert hint in read(f"x: [[{text}, 1]]\nattn: {{out: [[1, 1]]}}\n"), text
+    assert read("x: [[one, 1]]\nattn: {out: [[1, 1]]}\n").count("\n") == 2

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import blockcalc
-from blockcalc.errors import InputError
+from blockcalc.errors import InputError, UsageError
+from blockcalc.program.rounding import Rounding
 from blockcalc.reading.load import load
-from blockcalc.reading.overrides import parse_sets
+from blockcalc.reading.overrides import parse_eps, parse_round, parse_sets
 from tests.blocks import ATTENTION, GIVEN, SQUARE
 from tests.helpers import HERE, TINY, cli, refused
 
@@ -84,3 +85,38 @@ def test_a_misfit_is_blamed_on_what_was_set() -> None:
     assert fault.message.startswith("attn.w_k has 2 columns, but attn.w_q has 3")
     assert fault.place is not None
     assert fault.place.file.startswith("--set attn.w_q")
+
+
+def test_what_the_command_line_sets() -> None:
+    none: dict[str, str | None] = {"norm.order": None}
+    assert parse_sets(["a.b = 1", "c=[1=2]"], none) == [("a.b", "1"), ("c", "[1=2]")]
+    for texts in (["a"], ["=1"], ["a..b=1"], ["a=1", "a=2"]):
+        with pytest.raises(UsageError):
+            parse_sets(texts, none)
+    with pytest.raises(UsageError, match="norm is set twice: pre and post"):
+        parse_sets(["norm=post"], {"norm.order": "pre"})
+    with pytest.raises(UsageError, match="set twice"):
+        parse_sets(["norm1.eps=1"], {"eps": "0.5"})
+    assert parse_eps("1e-5") == 1e-5
+    assert parse_eps("1/4") == 0.25
+    assert "--eps -1: eps must not be negative" in refused(lambda: parse_eps("-1"))
+    assert "--eps x: a number is wanted" in refused(lambda: parse_eps("x"))
+    assert parse_round("3") == Rounding("decimals", 3)
+    assert parse_round("4sf") == Rounding("significant", 4)
+    for text in ("x", "99", "0sf", "-1", "3 sf"):
+        with pytest.raises(UsageError):
+            parse_round(text)
+
+
+def test_places_that_can_be_set(tmp_path: Path) -> None:
+    spec = blockcalc.load(GIVEN, [("norm.kind", "rms"), ("x.0.1", "5"), ("norm1.eps", "0.5")])
+    assert spec.arrays["x"].tolist() == [[1, 5], [0, 1]]
+    assert spec.order == "post"
+    assert blockcalc.load({**GIVEN, "norm": "pre"}, [("norm.kind", "rms")]).order == "pre"
+    assert "there is no such entry" in refused(lambda: blockcalc.load(GIVEN, [("x.7.0", "1")]))
+    assert "there is no such entry" in refused(lambda: blockcalc.load(GIVEN, [("x.a", "1")]))
+    path = tmp_path / "list.yaml"
+    path.write_text("[1]\n")
+    assert "a file is a mapping" in refused(lambda: blockcalc.load(path, [("x", "1")]))
+    shared = {"x": SQUARE, "attn": {"out": SQUARE}}
+    assert blockcalc.load(shared, [("x.0.0", "9")]).arrays["attn.out"].tolist() == SQUARE

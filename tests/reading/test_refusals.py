@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import blockcalc
-from tests.blocks import ATTENTION, FUSED, SQUARE
+from blockcalc.views.errors import report
+from tests.blocks import ATTENTION, FUSED, SQUARE, TO_Z, WEIGHTS
 from tests.helpers import refused_run
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "said"),
     [
@@ -51,6 +51,7 @@ def test_what_is_refused_now(data: Any, said: str) -> None:
     assert said in refused_run(data)
 
 
+@pytest.mark.slow
 def test_the_other_layout_is_named_once() -> None:
     w = {"w_q": [[1, 0, 0], [0, 1, 1]], "w_k": [[1, 1, 0], [0, 1, 0]], "w_v": [[1, 0], [1, 1], [0, 1]],
          "w_o": [[1, 0, 1], [0, 1, 1], [1, 1, 1]]}  # fmt: skip
@@ -63,7 +64,67 @@ def test_the_other_layout_is_named_once() -> None:
     assert len(refused_run({"x": [[1, 0, 2]], "attn": w}).splitlines()) > 2
 
 
+@pytest.mark.slow
 def test_a_dict_that_holds_itself_is_refused() -> None:
     data: dict[str, Any] = {"x": SQUARE}
     data["attn"] = data
     assert "more than 64 deep" in refused_run(data)
+
+
+@pytest.mark.parametrize(
+    ("attn", "said"),
+    [
+        ({**WEIGHTS, "n_heads": 3}, "attn.w_q has 2 columns, which 3 heads do not divide"),
+        (
+            {**WEIGHTS, "n_heads": 2, "n_kv_heads": 3},
+            "n_heads = 2 is no multiple of n_kv_heads = 3",
+        ),
+        (
+            {**WEIGHTS, "n_heads": 2, "n_kv_heads": 1},
+            "attn.w_k has 2 columns, but attn.w_q has 2 columns",
+        ),
+        ({"w_qkv": [[1, 2], [3, 4]]}, "which is not (n_heads + 2 n_kv_heads) = 3 times a d_head"),
+        ({**WEIGHTS, "mask": {"keep": [[1, 0, 1]]}}, "attn.mask.keep is 1×3; wanted is 2×2"),
+        ({**WEIGHTS, "mask": {"keep": [[1, 2], [0, 1]]}}, "holds true and false, or 1 and 0"),
+        (
+            {**WEIGHTS, "mask": {"add": [[float("inf"), 0], [0, 0]]}},
+            "a finite number is wanted; this is inf",
+        ),
+        ({**WEIGHTS, "mask": {}}, "a mask has keep, add, or both"),
+        ({**WEIGHTS, "padding": ["keep"]}, "attn.padding is 1; wanted is 2"),
+        ({**WEIGHTS, "padding": ["keep", "no"]}, "attn.padding is one of keep, pad"),
+        ({**WEIGHTS, "causal": "yes"}, "true or false is wanted"),
+        ({**WEIGHTS, "n_heads": 0}, "a whole number from 1 on is wanted"),
+        (
+            {**WEIGHTS, "w_q": {"value": [[1, 0], [0, 1]], "transposed": True}},
+            "did you mean 'transpose'?",
+        ),
+        (
+            {**WEIGHTS, "w_q": {"value": [[1, 0], [0, 1]], "transpose": 1}},
+            "true or false is wanted",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(attn: dict[str, Any], said: str) -> None:
+    with pytest.raises(blockcalc.BlockcalcError) as caught:
+        blockcalc.load({**TO_Z, "attn": attn})
+    assert said in report(caught.value)
+
+
+def test_other_refusals() -> None:
+    x = [[[1, 2]], [[3, 4]]]
+    for data, said in (
+        ({"x": x, "tokens": [["a"]], "attn": {"out": x}}, "1 lists of labels for a batch of 2"),
+        (
+            {
+                "x": [[1, 2]],
+                "attn": {"out": [[1, 2]]},
+                "ffn": {"w_1": [[1], [1]], "w_up": [[1], [1]]},
+            },
+            "give one kind",
+        ),
+        ({"x": x, "tokens": [["a", "b"], ["a", "b"]], "attn": {"out": x}}, "2 labels for 1 rows"),
+    ):
+        with pytest.raises(blockcalc.BlockcalcError) as caught:
+            blockcalc.load(data)
+        assert said in report(caught.value)

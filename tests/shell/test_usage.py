@@ -26,7 +26,6 @@ TYPERS = (
     "Got unexpected",
     "requires an",
 )
-
 Invoke = Callable[..., tuple[int, str, str]]
 
 

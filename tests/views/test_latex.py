@@ -23,9 +23,7 @@ from tests.helpers import SAMPLES, TINY, cli, text
 pytestmark = pytest.mark.slow
 
 pdflatex = pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
-
 xelatex = pytest.mark.skipif(not shutil.which("xelatex"), reason="xelatex is not installed")
-
 pdftotext = pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext is not installed")
 
 
