@@ -1,4 +1,4 @@
-"""Counts of parameters, operations and bytes: against closed forms, published numbers, and a counted run."""
+"""Counts of parameters, operations and bytes: types, LoRA, what is kept, and what has no numbers."""
 
 from __future__ import annotations
 

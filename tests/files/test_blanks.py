@@ -97,9 +97,9 @@ def test_places_stay_what_they_are() -> None:
     ],
 )
 def test_no_text_takes_long(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     prepared(text)
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2
 
 
 def test_a_question_mark_in_a_text_stays(tmp_path: Path) -> None:

@@ -152,6 +152,7 @@ def test_every_cut_of_a_file(tmp_path: Path) -> None:
 # by chance ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bytes_changed_by_chance(tmp_path: Path) -> None:
     """Change a few bytes of good files many times: what comes out is read, or refused in our words."""
     raw = npy(described()) + W.tobytes()

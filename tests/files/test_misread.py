@@ -310,9 +310,9 @@ def test_a_long_text_is_not_read_again_and_again() -> None:
 
 def test_many_characters_do_not_take_long(tmp_path: Path) -> None:
     text = "notes: |\n" + "  你好，世界。\n" * 5000 + "x: [[1, 2\nnorm: pre\n"
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert fault_of("yaml", text, tmp_path).message.startswith("not YAML: ")
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_marks_before_a_text_are_no_text() -> None:

@@ -29,10 +29,10 @@ from tests.helpers import refused
     ],
 )
 def test_no_text_takes_long(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with suppress(blockcalc.BlockcalcError):
         load(read_text(text, "a.yaml").data)
-    assert time.perf_counter() - begun < 3
+    assert time.process_time() - begun < 3
 
 
 @pytest.mark.slow
@@ -54,11 +54,11 @@ def test_json_with_zeros_is_read_about_as_fast_as_the_standard_library_reads_it(
 
 def test_a_place_in_a_long_json_line_is_found_at_once() -> None:
     numbers = ",".join(["1"] * 200_000)
-    begun = time.perf_counter()
+    begun = time.process_time()
     for text in (f'{{"x": [[{numbers}]], "foo": 1}}', f'{{"x": [[\n{numbers}\n]],\n "x": 1}}'):
         refused(lambda text=text: blockcalc.load(read_text(text, "a.json").data))
         if '"x": 1' in text:
             assert "a.json:4:2: 'x' is given twice" in refused(
                 lambda text=text: read_text(text, "a.json")
             )
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10

@@ -265,6 +265,7 @@ PIECES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=600)
 @given(parts=st.lists(st.sampled_from(PIECES), max_size=14), name=st.sampled_from(["a.yaml", "a"]))
 def test_no_text_makes_a_library_speak(parts: list[str], name: str) -> None:

@@ -62,6 +62,7 @@ def test_the_picture_is_what_the_program_prints() -> None:
     assert "http" not in picture.replace("http://www.w3.org/2000/svg", "")
 
 
+@pytest.mark.slow
 def test_every_page_can_be_listed_and_shown() -> None:
     listed = cli("docs").stdout.decode()
     assert [line.split()[0] for line in listed.splitlines()] == list(PAGES)

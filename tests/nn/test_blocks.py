@@ -1,4 +1,4 @@
-"""Heads, masks, norms, gated FFNs and batches: published values, conventions, refusals."""
+"""Heads, layouts, gated FFNs and batches: published values and conventions."""
 
 from __future__ import annotations
 

@@ -80,11 +80,11 @@ def test_float32_holds_or_refuses_without_a_warning() -> None:
 def test_the_longest_stack_is_no_wait(form: str) -> None:
     data = {"x": SQUARE, "norm": "pre", "blocks": [{"repeat": 1000, "attn": {**ATTENTION, "causal": True}}],
             "dropout": {"p": 0.5, "training": True, "seed": 0}}  # fmt: skip
-    begun = time.perf_counter()
+    begun = time.process_time()
     spec = blockcalc.load(data)
     trace = blockcalc.run(spec)
     if form == "explain":
         assert sum(1 for _ in explain(spec, trace, Depth("tables"))) > 15_000
     else:
         assert list(compare((spec, trace), (spec, trace), Depth(patterns=("out",))))
-    assert time.perf_counter() - begun < 60
+    assert time.process_time() - begun < 60

@@ -143,11 +143,11 @@ def test_a_stack_of_many_blocks_is_worked_and_told_at_once() -> None:
     import time
 
     spec = blockcalc.load({"x": X, "norm": "pre", "blocks": [{**block(1), "repeat": 200}]})
-    start = time.perf_counter()
+    start = time.process_time()
     trace = blockcalc.run(spec)
     count = sum(1 for _ in explain(spec, trace, Depth(detail="tables")))
     assert count > 200 * 25
-    assert time.perf_counter() - start < 30
+    assert time.process_time() - start < 30
 
 
 # dropout --------------------------------------------------------------------------------

@@ -232,6 +232,7 @@ def test_the_program_is_asked_before_the_command(invoke: Invoke) -> None:
     assert invoke("-h=3")[1] == whole
 
 
+@pytest.mark.slow
 def test_values_may_be_attached_in_any_way(tmp_path: Path) -> None:
     for number, args in enumerate(
         [["-o", "0.json"], ["-o1.json"], ["-o=2.json"], ["--output=3.json"]]
@@ -241,6 +242,7 @@ def test_values_may_be_attached_in_any_way(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["0.json", "1.json", "2.json", "3.json"]
 
 
+@pytest.mark.slow
 def test_words_after_two_hyphens_are_files(tmp_path: Path) -> None:
     (tmp_path / "--odd.yaml").write_bytes(Path(TINY).read_bytes())
     whole = text(cli("run", TINY))
