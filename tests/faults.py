@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import blockcalc
-from blockcalc.errors import BlockcalcError, Fault
+from blockcalc.errors import BlockcalcError, Fault, InputError
+from blockcalc.files.decode import read_text
 from blockcalc.files.tensors import tensors
 
 OWN_NAMES = {"\x85": "next line", "\ufeff": "byte order mark"}
@@ -62,3 +63,13 @@ def fault_of(reader: str, text: str, folder: Path, encoding: str = "utf-8") -> F
 def place_of(fault: Fault) -> tuple[int | None, int | None]:
     assert fault.place is not None
     return fault.place.line, fault.place.column
+
+
+def refused_text(content: str, name: str = "a.yaml") -> tuple[str, int | None, int | None]:
+    """Read what must be refused; give its first message, line and column."""
+    with pytest.raises(InputError) as caught:
+        read_text(content, name)
+    fault = caught.value.faults[0]
+    assert fault.place is not None
+    assert fault.place.file == name
+    return fault.message, fault.place.line, fault.place.column

@@ -26,6 +26,7 @@ from blockcalc.views.errors import report
 
 SAMPLES = files()
 TINY = str(folder() / "tiny.yaml")
+TINY_SPEC = blockcalc.sample("tiny")
 THREE = str(folder() / "three_features.yaml")
 STACK = str(folder() / "stack.yaml")
 HERE = Path(__file__).parent

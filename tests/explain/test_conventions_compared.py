@@ -11,19 +11,11 @@ import pytest
 import blockcalc
 from blockcalc.explain.comparison import compare
 from blockcalc.explain.depth import Depth
-from blockcalc.explain.document import Head, PairPiece, Remark
-from blockcalc.explain.steps import explain
+from blockcalc.explain.document import PairPiece, Remark
 from tests.blocks import ATTENTION, FUSED, SQUARE
 from tests.helpers import cli, text
 
 pytestmark = pytest.mark.slow
-
-
-def facts(data: Any) -> str:
-    spec = blockcalc.load(data)
-    head = next(explain(spec, blockcalc.run(spec)))
-    assert isinstance(head, Head)
-    return "\n".join(line for _, lines in head.facts for line in lines) + "\n".join(head.hints)
 
 
 def both(a: Any, b: Any, **depth: Any) -> list[Any]:

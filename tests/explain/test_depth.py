@@ -18,13 +18,11 @@ from blockcalc.explain.document import (
 )
 from blockcalc.explain.steps import explain
 from tests.blocks import ATTENTION, SQUARE
-from tests.helpers import pieces
-
-SPEC = blockcalc.sample("tiny")
+from tests.helpers import TINY_SPEC, pieces
 
 
 def test_steps_are_chosen_by_name_alias_end_and_pattern() -> None:
-    program = blockcalc.run(SPEC).program
+    program = blockcalc.run(TINY_SPEC).program
     assert chosen_steps(program, ["out"]) == {"norm2"}
     assert chosen_steps(program, ["scores"]) == {"attn.scores"}
     assert chosen_steps(program, ["norm?.mean"]) == {"norm1.mean", "norm2.mean"}
@@ -40,12 +38,12 @@ def test_steps_are_chosen_by_name_alias_end_and_pattern() -> None:
 
 
 def test_a_few_chosen_steps_come_without_head_and_closing() -> None:
-    kinds = {type(p) for p in pieces(SPEC, patterns=("norm1.*",))}
+    kinds = {type(p) for p in pieces(TINY_SPEC, patterns=("norm1.*",))}
     assert kinds == {Heading, Remark, StepPiece}
-    everything = pieces(SPEC)
+    everything = pieces(TINY_SPEC)
     assert isinstance(everything[0], Head)
     assert [type(p) for p in everything[-2:]] == [Closing, Result]
-    assert isinstance(pieces(SPEC.with_order("pre"))[-1], Remark)
+    assert isinstance(pieces(TINY_SPEC.with_order("pre"))[-1], Remark)
 
 
 def test_patterns_find_names_that_are_not_written_and_given_matrices() -> None:

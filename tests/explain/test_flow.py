@@ -15,6 +15,7 @@ from blockcalc.nn.orders import ORDERS, Order, Sublayer
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.op import Ref
+from tests.helpers import TINY_SPEC
 
 
 def apart(x: Ref, sublayers: Sequence[Sublayer]) -> Ref:
@@ -27,9 +28,6 @@ def shared(x: Ref, sublayers: Sequence[Sublayer]) -> Ref:
     """Write x + attention(n) + FFN(n) with one n = norm(x), as in GPT-J."""
     n = sublayers[0].norms[0](x)
     return sublayers[0].add(x, *(s.work(n) for s in sublayers))
-
-
-SPEC = blockcalc.sample("tiny")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +54,7 @@ def test_the_block_in_short() -> None:
         program = blockcalc.run(spec).program
         return [f"{text.render(a)} = {text.render(b)}" for a, b in composed_formulas(program)]
 
-    assert formulas(SPEC.with_order("pre")) == [
+    assert formulas(TINY_SPEC.with_order("pre")) == [
         "H⁽¹⁾ = LN(X)",
         "O = softmax(Q Kᵀ / √d_head) V",
         "R⁽¹⁾ = X + O",

@@ -13,7 +13,7 @@ from blockcalc.explain.head import head
 from blockcalc.explain.steps import explain
 from blockcalc.program.rounding import Rounding
 from tests.blocks import ATTENTION, FUSED, SQUARE
-from tests.helpers import pieces
+from tests.helpers import TINY_SPEC, pieces
 
 WEIGHTS: dict[str, Any] = {"w_q": {"eye": 2}, "w_k": {"eye": 2}, "w_v": {"eye": 2}}
 
@@ -32,9 +32,6 @@ def facts(data: Any) -> str:
     head = next(explain(spec, blockcalc.run(spec)))
     assert isinstance(head, Head)
     return "\n".join(line for _, lines in head.facts for line in lines) + "\n".join(head.hints)
-
-
-SPEC = blockcalc.sample("tiny")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +101,7 @@ def test_heads_say_what_is_in_force() -> None:
 
 
 def test_rounding_is_said_and_shows_all_its_digits() -> None:
-    head = pieces(SPEC.with_rounding(Rounding("significant", 3)))[0]
+    head = pieces(TINY_SPEC.with_rounding(Rounding("significant", 3)))[0]
     said = "every step rounded to 3 significant figures before going on, half away from zero"
     assert ("rounding", (said,)) in head.facts
 

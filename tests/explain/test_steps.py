@@ -22,16 +22,14 @@ from blockcalc.ops.expr import (
     exp,
 )
 from tests.blocks import ATTENTION, SQUARE
-from tests.helpers import steps
-
-SPEC = blockcalc.sample("tiny")
+from tests.helpers import TINY_SPEC, steps
 
 
 def test_the_worked_cells_are_named() -> None:
-    said = {s.name: s.worked for s in steps(SPEC)}
+    said = {s.name: s.worked for s in steps(TINY_SPEC)}
     assert said["attn.scores"] == "worked for t1"
-    assert {s.worked for s in steps(SPEC, detail="cells")} == {"every cell"}
-    assert {s.worked for s in steps(SPEC, detail="tables")} == {None}
+    assert {s.worked for s in steps(TINY_SPEC, detail="cells")} == {"every cell"}
+    assert {s.worked for s in steps(TINY_SPEC, detail="tables")} == {None}
     rng = np.random.RandomState(0)
     wide = blockcalc.load({"x": rng.normal(0, 1, (2, 12)), "attn": {"out": np.ones((2, 12))}})
     by_name = {s.name: s for s in steps(wide)}
@@ -68,7 +66,7 @@ def test_a_function_in_a_formula_is_spelled_out() -> None:
 
 
 def test_a_row_that_paper_cannot_answer_is_noted() -> None:
-    pre = SPEC.with_order("pre")
+    pre = TINY_SPEC.with_order("pre")
     norm = next(s for s in steps(pre, detail="cells") if s.name == "norm1")
     assert norm.notes == (
         "Row 3 (t3): all its numbers are equal and eps is 0, so it cannot be divided; "
@@ -95,7 +93,7 @@ def test_a_function_needs_no_place_in_the_arithmetic(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(FUNCTIONS, "log1p", np.log1p)
     softplus = Elementwise(Call("log1p", (exp(Slot(0)),)), "Softplus")
     monkeypatch.setitem(ACTIVATIONS, "relu", softplus)
-    act = next(s for s in steps(replace(SPEC), detail="cells") if s.name == "ffn.act")
+    act = next(s for s in steps(replace(TINY_SPEC), detail="cells") if s.name == "ffn.act")
     assert Text().render(act.formula) == "Softplus(U)"
     line = act.lines[0]
     assert line.middle is not None

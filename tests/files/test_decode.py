@@ -10,17 +10,8 @@ from blockcalc.errors import InputError, Place
 from blockcalc.files import decode as source
 from blockcalc.files.decode import decode, read_text
 from blockcalc.files.json_text import is_json
+from tests.faults import refused_text
 from tests.helpers import cli, refused
-
-
-def refused_text(content: str, name: str = "a.yaml") -> tuple[str, int | None, int | None]:
-    """Read what must be refused; give its first message, line and column."""
-    with pytest.raises(InputError) as caught:
-        read_text(content, name)
-    fault = caught.value.faults[0]
-    assert fault.place is not None
-    assert fault.place.file == name
-    return fault.message, fault.place.line, fault.place.column
 
 
 def test_endless_input_is_refused_at_its_bound() -> None:

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from blockcalc.errors import InputError, Place
+from blockcalc.errors import Place
 from blockcalc.files import json_text
 from blockcalc.files.decode import read_text
+from tests.faults import refused_text
 from tests.helpers import refused
-
-
-def refused_text(content: str, name: str = "a.yaml") -> tuple[str, int | None, int | None]:
-    """Read what must be refused; give its first message, line and column."""
-    with pytest.raises(InputError) as caught:
-        read_text(content, name)
-    fault = caught.value.faults[0]
-    assert fault.place is not None
-    assert fault.place.file == name
-    return fault.message, fault.place.line, fault.place.column
 
 
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])

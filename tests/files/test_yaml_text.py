@@ -7,22 +7,12 @@ from typing import Any
 import pytest
 
 import blockcalc
-from blockcalc.errors import InputError
 from blockcalc.files import yaml_text
 from blockcalc.files.decode import read_text
 from blockcalc.files.source import Source
 from blockcalc.files.yaml_text import plain_scalar, read_yaml
+from tests.faults import refused_text
 from tests.helpers import refused
-
-
-def refused_text(content: str, name: str = "a.yaml") -> tuple[str, int | None, int | None]:
-    """Read what must be refused; give its first message, line and column."""
-    with pytest.raises(InputError) as caught:
-        read_text(content, name)
-    fault = caught.value.faults[0]
-    assert fault.place is not None
-    assert fault.place.file == name
-    return fault.message, fault.place.line, fault.place.column
 
 
 def test_the_longest_whole_number() -> None:

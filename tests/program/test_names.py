@@ -14,9 +14,8 @@ from blockcalc.program.loss import Loss
 from blockcalc.reading.load import load
 from blockcalc.views.errors import report
 from tests.blocks import ATTENTION, BLOCK, SQUARE
-from tests.helpers import refused
+from tests.helpers import TINY_SPEC, refused
 
-SPEC = blockcalc.sample("tiny")
 DATA: dict[str, Any] = {
     "x": [[1, 0], [0, 1]],
     "attn": {"w_q": {"eye": 2}, "w_k": {"eye": 2}, "w_v": {"eye": 2}},
@@ -44,7 +43,7 @@ def test_names_in_a_message_are_not_a_page() -> None:
 
 
 def test_a_step_may_be_found_by_its_end_unless_several_end_so() -> None:
-    trace = blockcalc.run(SPEC)
+    trace = blockcalc.run(TINY_SPEC)
     assert trace["scores"] is trace["attn.scores"]
     with pytest.raises(KeyError, match=r"could be several steps: norm1\.mean, norm2\.mean"):
         trace["mean"]

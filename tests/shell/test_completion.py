@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 import blockcalc
-from blockcalc.cli.app import app, main
+from blockcalc.cli.app import main
 from blockcalc.costs.plan import AXES, BITS
 from blockcalc.costs.presets import PRESETS
 from blockcalc.docs.samples import default, files
@@ -22,11 +21,10 @@ from blockcalc.nn.block import build
 from blockcalc.shell.offers import LARGEST, Line, offers
 from blockcalc.shell.usage import options_of
 from tests.helpers import STACK, cli, text
+from tests.shell.commands import COMMANDS, GROUP
 
 pytestmark = pytest.mark.slow
 
-GROUP = typer.main.get_command(app)
-COMMANDS = GROUP.commands  # type: ignore[attr-defined]
 OWN = options_of([GROUP])
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import pytest
-import typer
 
-from blockcalc.cli.app import app
 from blockcalc.messages import say
 from tests.helpers import cli, text
+from tests.shell.commands import COMMANDS
 
 pytestmark = pytest.mark.slow
 
 ORDER = ["run", "grad", "compare", "cost", "shapes", "export", "import", "weights", "samples", "schema", "format", "docs"]  # fmt: skip
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 
 def page(*args: str, width: int = 80) -> list[str]:

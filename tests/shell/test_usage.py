@@ -9,14 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import typer
 
-from blockcalc.cli.app import app, main
+from blockcalc.cli.app import main
 from blockcalc.shell.usage import MOST, takes_value
 from tests.helpers import TINY, cli, text
+from tests.shell.commands import COMMANDS
 
-GROUP = typer.main.get_command(app)
-COMMANDS = GROUP.commands  # type: ignore[attr-defined]
 TYPERS = (
     "Usage:",
     "Error:",
