@@ -1,4 +1,4 @@
-"""The head of a document: hints about masks, and the conventions of RoPE."""
+"""The head of a document: the conventions in force, and hints about masks."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from blockcalc.program.rounding import Rounding
 from tests.blocks import ATTENTION, FUSED, SQUARE
 from tests.helpers import TINY_SPEC, pieces
 
+LOW, NEVER = -1e9, float("-inf")
 WEIGHTS: dict[str, Any] = {"w_q": {"eye": 2}, "w_k": {"eye": 2}, "w_v": {"eye": 2}}
 
 
@@ -22,9 +23,6 @@ def hints(**attention: Any) -> list[str]:
     data = {"x": [[1, 0], [0, 1], [1, 1]], "stop": "attn.z", "attn": {**WEIGHTS, **attention}}
     spec = blockcalc.load(data)
     return list(head(spec, blockcalc.run(spec)).hints)
-
-
-LOW = -1e9
 
 
 def facts(data: Any) -> str:
@@ -40,17 +38,15 @@ def facts(data: Any) -> str:
         ({"mask": {"add": [[LOW, LOW, LOW], [0, LOW, LOW], [LOW, LOW, LOW]]}}, "1, 3"),
         ({"mask": {"add": [[LOW, 0, 0], [0, 0, 0], [0, 0, 0]]}, "causal": True}, "1"),
         ({"mask": {"add": [[LOW, 0, 0], [LOW, LOW, 0], [0, 0, LOW]]}, "causal": True}, "1, 2"),
-        ({"mask": {"add": [[LOW, "-.inf", LOW], [0, 0, 0], [0, 0, 0]]}}, None),
+        ({"mask": {"add": [[LOW, NEVER, LOW], [0, 0, 0], [0, 0, 0]]}}, None),
         ({"mask": {"add": [[LOW, 0, 0], [0, 0, 0], [0, 0, 0]]}}, None),
-        ({"mask": {"add": [["-.inf"] * 3, [0, 0, 0], [0, 0, 0]]}}, None),
+        ({"mask": {"add": [[NEVER] * 3, [0, 0, 0], [0, 0, 0]]}}, None),
     ],
 )
 def test_a_row_hidden_by_large_negative_numbers_is_named(
     attention: dict[str, Any], rows: str | None
 ) -> None:
-    add = attention["mask"]["add"]
-    own = [[float("-inf") if v == "-.inf" else v for v in row] for row in add]
-    said = hints(**{**attention, "mask": {"add": own}})
+    said = hints(**attention)
     expected = f"attn.mask.add hides every key of row {rows} by a large negative number; "
     assert [text.startswith(expected) for text in said] == ([] if rows is None else [True])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 
@@ -61,5 +60,4 @@ def test_what_has_a_fraction_is_the_float(tree: Expr) -> None:
     ],
 )
 def test_quotients_and_roots(tree: Expr, value: Fraction | None) -> None:
-    leaf: Callable[[Expr], Fraction | None] = lambda e: None  # noqa: E731
-    assert exact_value(tree, leaf) == value
+    assert exact_value(tree, lambda leaf: None) == value
