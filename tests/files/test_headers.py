@@ -170,6 +170,7 @@ def test_bytes_changed_by_chance(tmp_path: Path) -> None:
             said(path)
 
 
+@pytest.mark.slow
 def test_every_command_refuses_the_size(tmp_path: Path) -> None:
     (tmp_path / "w.npy").write_bytes(npy(described(f"(3{'9' * 40}, 2)")) + W.tobytes())
     (tmp_path / "a.yaml").write_text("x: {file: w.npy}\nattn: {out: {zeros: [3, 2]}}\n")

@@ -89,6 +89,7 @@ def test_it_refuses(data: Any) -> None:
     assert not CHECK.is_valid(data)
 
 
+@pytest.mark.slow
 def test_errors_for_programs(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text("x: [[1, 0], [0, 1]]\nattn:\n  w_q: [[1], [0, 1]]\nnrom: pre\n")

@@ -134,6 +134,7 @@ def test_unknown_commands_are_offered_the_nearest(invoke: Invoke) -> None:
         assert invoke(*args) == (2, "", f"'{word}' {said} {known}, or blockcalc --help{hint}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_option_of_every_command_is_checked(
     name: str, invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
