@@ -1,3 +1,6 @@
+import tracemalloc
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -14,3 +17,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def write_goldens(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--write-goldens"))
+
+
+@pytest.fixture
+def little_memory() -> Iterator[None]:
+    """Hold every test to a few MiB: nothing is allocated because a header says so."""
+    tracemalloc.start()
+    yield
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 40 * 2**20

@@ -5,20 +5,30 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 import blockcalc
-from blockcalc.docs.samples import files
+from blockcalc.docs.samples import files, folder
 from blockcalc.explain.depth import Depth, Detail
+from blockcalc.explain.document import StepPiece
 from blockcalc.explain.steps import explain
+from blockcalc.gradients.explain import explain_gradient
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.spec import Spec
+from blockcalc.program.trace import Trace
+from blockcalc.views.errors import report
 
 SAMPLES = files()
+TINY = str(folder() / "tiny.yaml")
+TINY_SPEC = blockcalc.sample("tiny")
+THREE = str(folder() / "three_features.yaml")
+STACK = str(folder() / "stack.yaml")
 HERE = Path(__file__).parent
 
 
@@ -193,3 +203,55 @@ def random_data(draw: st.DrawFn) -> dict[str, Any]:
     if drawer.yes():
         data["final_norm"] = drawer.norm_part(d)
     return data
+
+
+def work(data: Any) -> Trace:
+    """Read a file, or what it would say, and run it."""
+    return blockcalc.run(blockcalc.load(data))
+
+
+def close(got: Any, want: Any, tolerance: float = 1e-9) -> None:
+    """Hold numbers to what they should be, up to a bound that is the same for all."""
+    np.testing.assert_allclose(got, want, rtol=0, atol=tolerance)
+
+
+def refused(call: Any) -> str:
+    """Give what is said where a call is refused."""
+    with pytest.raises(blockcalc.BlockcalcError) as error:
+        call()
+    assert error.value.exit_code == 2
+    return report(error.value)
+
+
+def refused_run(data: Any, **keys: Any) -> str:
+    """Give what is said where a file, or its run, is refused."""
+    return refused(lambda: blockcalc.run(blockcalc.load(data, **keys)))
+
+
+def pieces(spec: Spec, **depth: Any) -> list[Any]:
+    """Say everything about a run."""
+    return list(explain(spec, blockcalc.run(spec), Depth(**depth)))
+
+
+def steps(spec: Spec, **depth: Any) -> list[StepPiece]:
+    """Say the steps of a run."""
+    return [p for p in pieces(spec, **depth) if isinstance(p, StepPiece)]
+
+
+def yaml_file(folder: Path, body: str) -> Path:
+    """Write a file to read."""
+    path = folder / "a.yaml"
+    path.write_text(body, encoding="utf-8")
+    return path
+
+
+def gradient_steps(spec: Spec, trace: Trace, **depth: Any) -> list[StepPiece]:
+    """Say the steps of a run forward and backward."""
+    return [p for p in explain_gradient(spec, trace, Depth(**depth)) if isinstance(p, StepPiece)]
+
+
+def changed_trace(trace: Trace, name: str, by: float) -> Trace:
+    """Add to the first entry of a matrix."""
+    own = trace.arrays[name].copy()
+    own[0, 0] += by
+    return replace(trace, arrays={**trace.arrays, name: own})

@@ -8,6 +8,8 @@ import re
 from fractions import Fraction
 from typing import Any
 
+from blockcalc.explain.document import Line
+
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _RELATIONS = re.compile(r" (=|≈|~=|\\approx) ")
 
@@ -149,3 +151,10 @@ def check(line: str, translate: Any) -> None:
     unit = Fraction(10) ** ((int(power[1]) if power else 0) - len(mantissa[2] or ""))
     gap = abs(Fraction(middle) - result)
     assert gap < unit / 2 or (gap == unit / 2 and abs(result) > abs(middle)), line
+
+
+def printed(line: Line, alphabet: Any) -> str:
+    """Give a worked line as an alphabet prints it."""
+    assert line.middle is not None
+    sides = [alphabet.render(e) for e in (line.left, line.middle, line.result)]
+    return f"{sides[0]} {line.relation} {sides[1]} {line.equals} {sides[2]}"

@@ -13,9 +13,10 @@ import blockcalc
 from blockcalc.checkpoints.checkpoint import open_checkpoint
 from blockcalc.checkpoints.layer_file import Written, layer_file
 from blockcalc.views.errors import report
-from tests.helpers import HERE
+from tests.helpers import HERE, refused
 
-CHECKPOINTS = HERE / "checkpoints"
+CHECKPOINTS = HERE / "models"
+FOLDERS = sorted(p for p in CHECKPOINTS.iterdir() if p.is_dir())
 LIKE_BERT = ("roberta", "xlm-roberta", "camembert")
 TOKENS = 4
 
@@ -59,3 +60,19 @@ def refusal(tmp_path: Path, kind: str, **fields: Any) -> str:
     assert error.value.exit_code == 2
     assert error.value.faults[0].place is not None
     return error.value.faults[0].message
+
+
+def copied(tmp_path: Path, name: str, **config: Any) -> Path:
+    """Copy a checkpoint with some of its config changed."""
+    pytest.importorskip("safetensors", reason="safetensors is an extra")
+    folder = tmp_path / name
+    shutil.copytree(CHECKPOINTS / name, folder)
+    path = folder / "config.json"
+    data = {**json.loads(path.read_text()), **config}
+    path.write_text(json.dumps({k: v for k, v in data.items() if v is not ...}))
+    return folder
+
+
+def refused_import(folder: Path, layer: int | None = 0) -> str:
+    """Give what is said where the import of a layer is refused."""
+    return refused(lambda: layer_file(open_checkpoint(str(folder)), layer, folder / "a.yaml"))

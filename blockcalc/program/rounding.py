@@ -97,8 +97,7 @@ def _power_of_ten(scaled: Array, digits: int) -> NDArray[np.bool_]:
 
 def _written(leaf: Expr, inputs: Sequence[Array]) -> Fraction | None:
     """Give the decimal number that is written for a cell of an operand."""
-    if not isinstance(leaf, Cell):
-        return None
+    assert isinstance(leaf, Cell)
     x = inputs[leaf.operand][leaf.at]
     return fraction(float(str(x))) if np.isfinite(x) else None
 

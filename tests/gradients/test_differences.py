@@ -10,9 +10,16 @@ import pytest
 
 import blockcalc
 from blockcalc import BlockcalcError, Spec, Trace
+from blockcalc.explain.document import Remark
 from blockcalc.gradients.differences import Difference, differences
 from blockcalc.gradients.run import gradient_of, scale, work_gradients
-from tests.helpers import cli, sample_specs
+from blockcalc.reading.load import load
+from tests.helpers import (
+    THREE,
+    changed_trace,
+    cli,
+    sample_specs,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -111,3 +118,49 @@ def test_what_cannot_be_judged_is_said() -> None:
     )
     assert done.returncode == 0
     assert "grad.x: differences cannot check 3 entries" in done.stdout.decode()
+
+
+@pytest.mark.parametrize("kind", ["sum", "mse", None])
+def test_numeric_agrees_for_every_sample(kind: str | None) -> None:
+    for spec in sample_specs():
+        trace = work_gradients(spec, kind)
+        assert all(d.relative <= 1e-6 for d in differences(spec, kind, trace)), spec.title
+
+
+def test_numeric_notices_a_wrong_gradient() -> None:
+    spec = load(THREE)
+    trace = work_gradients(spec)
+    trace = changed_trace(trace, "grad.attn.w_v", 0.01)
+    worst = max(differences(spec, None, trace), key=lambda d: d.relative)
+    assert worst.name == "attn.w_v"
+    assert worst.relative > 1e-3
+
+
+def test_remarks_are_of_numbers() -> None:
+    from blockcalc.gradients.tables import numeric
+
+    spec = load(THREE)
+    trace = work_gradients(spec)
+    trace = changed_trace(trace, "grad.attn.w_v", 1)
+    pieces = list(numeric(differences(spec, None, trace)))
+    assert any(isinstance(p, Remark) and "grad.attn.w_v disagrees" in p.text for p in pieces)
+
+
+def test_numeric_moves_as_little_as_it_must() -> None:
+    even = {
+        "x": [[1, 1, 1], [1, 2, 4]],
+        "attn": {"out": [[1, 1, 1], [0, 0, 1]]},
+        "loss": {"with": [[1, 2, 3], [3, 1, 2]]},
+    }
+    for norm in ({"eps": 1e-3, "eps_place": "outside"}, {"eps": 1e-8}, {"eps": 0}):
+        spec = load({**even, "norm": norm})
+        found = differences(spec, None, work_gradients(spec))
+        assert not any(d.wrong or d.unjudged for d in found), norm
+    small = {
+        "x": [[1e-160, 2e-160]],
+        "attn": {"out": [[1e-160, 1e-160]]},
+        "stop": "residual1",
+        "loss": {"kind": "sum"},
+    }
+    spec = load(small)
+    assert all(d.relative <= 1e-6 for d in differences(spec, None, work_gradients(spec)))

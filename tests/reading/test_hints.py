@@ -10,6 +10,7 @@ import pytest
 import blockcalc
 from blockcalc import BlockcalcError
 from blockcalc.views.errors import report
+from tests.helpers import refused, yaml_file
 
 WEIGHTS = {"w_q": {"eye": 2}, "w_k": {"eye": 2}, "w_v": {"eye": 2}}
 
@@ -78,3 +79,21 @@ def test_numbers_beyond_a_limit_name_it() -> None:
     assert f"{2**27} numbers in all" in said(
         {"x": {"zeros": shape}, "attn": {"out": {"zeros": shape}}}
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("x: [[1, 0], [0， 1]]\n", "U+FF0C"),
+        ("x: [[1, 0, 1], [0 1 1]]\n", "with commas"),
+        ("x: [[–1, 0]]\n", "U+2013"),
+        ("x: [[−1, 0]]\n", "U+2212"),
+        ("x: [[1, 0]]\nattn: {W_Q: [[1]]}\n", "did you mean 'w_q'?"),
+        ("title: Exercise: three\n", "in quotes"),
+        ("x: [[1, 0]\nattn: {}\n", "a bracket [ is not closed"),
+        ("x: {value: [[1, 0]]\nattn: {}\n", "a brace { is not closed"),
+        ("x: [[1, 0]]\n attn: {}\n", "the same column"),
+    ],
+)
+def test_hints_for_what_people_type(body: str, said: str, tmp_path: Path) -> None:
+    assert said in refused(lambda: blockcalc.load(yaml_file(tmp_path, body)))

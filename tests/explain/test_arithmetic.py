@@ -1,0 +1,60 @@
+"""Printed lines are worked to 40 digits: what is true as printed, and what has no answer."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+import blockcalc
+from blockcalc.explain.arithmetic import holds, precise_value
+from blockcalc.ops.expr import Binary, Dots, Expr, Figure, Fold, Name, call
+from tests.helpers import every_line
+
+E = "2.718281828459045235360287471352662497757"  # published to 40 digits
+ONE, NOTHING = Figure("1"), Figure("0")
+
+
+def test_a_sum_with_a_function_in_it_is_worked_to_its_digits() -> None:
+    near = precise_value(Fold("+", (ONE, call("exp", ONE), call("exp", NOTHING))))
+    assert near is not None
+    value, off = near
+    assert 0 < off < Fraction(1, 10**28)
+    assert abs(value - Fraction(Decimal(E)) - 2) < off
+
+
+def test_a_sum_with_a_function_in_it_holds_where_it_rounds_to_the_result() -> None:
+    total = Fold("+", (ONE, call("exp", ONE)))
+    assert holds(total, Figure("3.7183"))
+    assert not holds(total, Figure("3.7182"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(call("exp", Figure("1", 8)), id="overflow"),
+        pytest.param(call("exp", ONE) / NOTHING, id="division by 0"),
+        pytest.param(call("sqrt", Figure("-1")), id="root of a negative number"),
+        pytest.param(call("mask", call("exp", ONE), NOTHING), id="minus infinity"),
+    ],
+)
+def test_a_line_that_leaves_the_numbers_has_no_value_and_holds_for_none(line: Expr) -> None:
+    assert precise_value(line) is None
+    assert not holds(line, Figure("1"))
+
+
+def test_a_line_beyond_the_range_is_said_without_its_arithmetic() -> None:
+    ffn = {"w_1": [[1]], "w_2": [[1]], "activation": "silu"}
+    data = {"x": [[0]], "attn": {"out": [[0]]}, "norm": {"order": "pre"},
+            "norm2": {"beta": [-1e8]}, "ffn": ffn}  # fmt: skip
+    spec = blockcalc.load(data)
+    assert blockcalc.run(spec)["ffn.act"] == 0
+    silent = [line for line in every_line(spec) if line.middle is None]
+    assert [line.left for line in silent] == [call("at", Name("A"), Name("1"), Name("1"))]
+    assert silent[0].result == NOTHING
+
+
+def test_what_is_no_arithmetic_has_no_value() -> None:
+    with pytest.raises(TypeError, match="Dots"):
+        precise_value(Binary("*", call("exp", ONE), Dots()))

@@ -1,0 +1,75 @@
+"""The alphabets: expressions as text, as plain text and as LaTeX."""
+
+from __future__ import annotations
+
+import pytest
+
+from blockcalc.notation.alphabets import Latex, Text
+from blockcalc.notation.signs import clean, plain_signs
+from blockcalc.ops.expr import (
+    Binary,
+    Call,
+    Dots,
+    Expr,
+    Figure,
+    Fold,
+    Name,
+    Num,
+    Over,
+    substitute,
+)
+
+
+def test_corners_of_the_text_alphabet() -> None:
+    text, plain = Text(), Text(plain=True)
+    a, b = Name("A"), Name("B^(1)")
+    assert text.render(Fold("+", (a, Dots(), b))) == "A + … + B⁽¹⁾"
+    assert plain.render(Fold("+", (a, Dots(), b))) == "A + ... + B^(1)"
+    assert text.render(Fold("max", (Figure("1"), Figure("-2")))) == "max(1, -2)"
+    assert text.render(Over("max", a)) == "max(A)"
+    assert plain.render(Over("sum", a)) == "sum A"
+    assert text.render(Binary("*", Figure("-1"), Figure("1.5", -3))) == "(-1)×1.5×10⁻³"
+    assert plain.render(Figure("1.5", -3)) == "1.5e-3"
+    assert text.render(Binary("-", a, Binary("-", b, a))) == "A - (B⁽¹⁾ - A)"
+    assert text.render(Binary("/", a, Binary("*", a, b))) == "A / (A×B⁽¹⁾)"
+    assert text.render(Binary("^", b, Num(2.0))) == "(B⁽¹⁾)²"
+    assert text.render(Binary("^", Figure("2"), Figure("3"))) == "2³"
+    assert plain.render(Binary("^", a, Num(2.0))) == "A^2"
+    assert text.render(Num(2.5)) == "2.5"
+    assert text.render(Call("sqrt", (Figure("1", -3),))) == "√(1×10⁻³)"
+    assert plain.render(Call("sqrt", (Num(2.0, "d_head"),))) == "sqrt(d_head)"
+    assert text.render(Figure("-inf")) == "-∞"
+    assert plain.render(Binary(".", a, b)) == "A (*) B^(1)"
+    assert text.symbol("_") == "_"
+    assert text.render(substitute(Over("sum", a), lambda e: b)) == "Σ B⁽¹⁾"
+    with pytest.raises(TypeError):
+        text.render(Expr())
+
+
+def test_corners_of_the_latex_alphabet() -> None:
+    tex = Latex()
+    a = Name("A")
+    assert tex.render(Fold("+", (a, Dots(), a))) == r"A + \cdots + A"
+    assert tex.render(Fold("max", (a, Figure("-2")))) == r"\max(A, -2)"
+    assert tex.render(Over("max", a)) == r"\max_{j} A"
+    assert tex.render(Figure("-inf")) == r"-\infty"
+    assert tex.render(Figure("-1.5", -3)) == r"-1.5 \times 10^{-3}"
+    assert tex.render(Binary("/", Fold("+", (a,) * 8), a)) == "(" + " + ".join("A" * 8) + ") / A"
+    assert tex.render(Binary("-", a, Binary("-", a, a))) == "A - (A - A)"
+    assert tex.render(Binary("*", Num(-1.0), Binary("+", a, a))) == "-(A + A)"
+    assert tex.render(Binary("^", Figure("-2"), Figure("3"))) == "(-2)^{3}"
+    assert tex.render(Call("GELU_tanh", (a,))) == r"\mathrm{GELU\_tanh}(A)"
+    assert tex.render(Call("at", (Name("S_scaled"), Name("1")))) == r"S_{\mathrm{scaled}}[1]"
+    assert tex.symbol("mean") == r"\mathrm{mean}"
+    assert tex.symbol("_") == "_"
+    assert tex.render(Call("ratio", (a, a))) == r"\frac{A}{A}"
+    assert tex.render(Call("transpose", (a,))) == r"A^{\top}"
+    assert tex.render(Num(2.5)) == "2.5"
+    with pytest.raises(TypeError):
+        tex.render(Expr())
+
+
+def test_signs_and_steering() -> None:
+    assert plain_signs("√x ≈ γ 颗", "ascii") == "sqrt(x) ~= gamma ?"
+    assert plain_signs("√x ≈ γ 颗", "utf-8") == "√x ≈ γ 颗"
+    assert clean("a\u202eb\x9bc\td") == r"a\u202eb\x9bc\td"
