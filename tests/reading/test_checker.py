@@ -14,7 +14,15 @@ from blockcalc.explain.steps import explain
 from blockcalc.files.decode import read_text
 from blockcalc.files.source import Source
 from blockcalc.program.rounding import Rounding
-from blockcalc.reading.checker import MAX_FAULTS, Checker, is_text, kind_of, plain_array, quoted
+from blockcalc.reading.checker import (
+    MAX_FAULTS,
+    Checker,
+    Entries,
+    is_text,
+    kind_of,
+    plain_array,
+    quoted,
+)
 from blockcalc.reading.load import load
 from tests.blocks import GIVEN, SQUARE
 from tests.helpers import refused
