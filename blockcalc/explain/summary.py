@@ -72,10 +72,11 @@ class _Writer:
         return self.expand(ref)
 
 
-Path = tuple[str, ...]
+Station = tuple[str, str]  # the name of a result and how the flow writes its layer
+Path = tuple[Station, ...]
 
 
-def flow(program: Program, block: Section | None = None, first: int = 0) -> Path:
+def flow(program: Program, block: Section | None = None, first: int = 0) -> tuple[str, ...]:
     """Write the data flow of a block: the layers that x passes through.
 
     A residual is written as ``+ x``, the matrix that it adds; parallel branches are in brackets.
@@ -85,7 +86,7 @@ def flow(program: Program, block: Section | None = None, first: int = 0) -> Path
     into = {block.inputs[0].name: "x"} if block else {}
     prefix = f"{block.name}." if block else ""
     start = block.inputs[0].name if block else program.inputs[0].name
-    paths: dict[str, Path] = {start: ("x",)} if index == 0 or block else {}
+    paths: dict[str, Path] = {start: ((start, "x"),)} if index == 0 or block else {}
     here = paths.get(start, ())
     tops: dict[int, list[Section]] = {}
     for section in program.top_sections():
@@ -96,25 +97,26 @@ def flow(program: Program, block: Section | None = None, first: int = 0) -> Path
             eq = program.equations[index]
             x, *results = eq.inputs
             station = f"+ {into.get(x.name, x.name.removeprefix(prefix))}"
-            here = (*_joined([paths.get(ref.name, ()) for ref in results]), station)
-            paths[eq.out.name] = here
+            branches = _joined([paths.get(ref.name, ()) for ref in results])
+            here = paths[eq.out.name] = (*branches, (eq.out.name, station))
             index += 1
         for section in sections:
             title = say(f"flow.{section.kind}")
             station = say("flow.given" if section.given else "flow.worked", title=title)
-            here = (*paths.get(section.inputs[0].name, ()), station)
-            paths[section.out.name] = here
+            before = paths.get(section.inputs[0].name, ())
+            here = paths[section.out.name] = (*before, (section.out.name, station))
             index = section.last
-    return here if block else (*here, "out")
+    titles = tuple(title for _, title in here)
+    return titles if block else (*titles, "out")
 
 
 def _joined(branches: list[Path]) -> Path:
-    """Write parallel branches of one residual: their common part, then each branch."""
+    """Write parallel branches of one residual: the layers they share, then each branch."""
     first, *others = branches
     if not others:
         return first
     shared = 0
     while all(path[: shared + 1] == first[: shared + 1] for path in others):
         shared += 1
-    each = (" → ".join(path[shared:]) for path in branches)
-    return (*first[:shared], f"[{' | '.join(each)}]")
+    each = (" → ".join(title for _, title in path[shared:]) for path in branches)
+    return (*first[:shared], ("", f"[{' | '.join(each)}]"))

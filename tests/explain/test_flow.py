@@ -30,11 +30,17 @@ def shared(x: Ref, sublayers: Sequence[Sublayer]) -> Ref:
     return sublayers[0].add(x, *(s.work(n) for s in sublayers))
 
 
+def separate(x: Ref, sublayers: Sequence[Sublayer]) -> Ref:
+    """Write x + attention(norm1(x)) + FFN(norm2(x)), with two norms."""
+    return sublayers[0].add(x, *(s.work(s.norms[0](x)) for s in sublayers))
+
+
 @pytest.mark.parametrize(
     ("compose", "stations"),
     [
         (apart, ("x", "[attention | LayerNorm → FFN]", "+ x", "out")),
         (shared, ("x", "LayerNorm", "[attention | FFN]", "+ x", "out")),
+        (separate, ("x", "[LayerNorm → attention | LayerNorm → FFN]", "+ x", "out")),
     ],
 )
 def test_branches_that_one_residual_adds_up_stand_in_brackets(
