@@ -66,6 +66,15 @@ def work(left: Expr, cell: Expr, number: Number, show: Show, result: Figure, who
     return Line(left, relation, middle, equals, result)
 
 
+def why_not(cell: Expr, show: Show, result: Figure) -> str:
+    """Give the key of the text that says why a cell has no arithmetic."""
+    if result.digits == "-inf":
+        return "words.nothing"
+    middle = _figures(cell, show, MOST_EXTRA - 1)
+    outside = exact_value(middle, printed) is None and precise_value(middle) is None
+    return "words.range" if outside else "words.lost"
+
+
 def _figures(cell: Expr, show: Show, extra: int) -> Expr:
     def leaf(e: Expr) -> Expr:
         if isinstance(e, Cell):

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from blockcalc.explain.arithmetic import Number, work
+from blockcalc.explain.arithmetic import Number, why_not, work
 from blockcalc.explain.depth import Depth, Detail, chosen_steps, labels_of
 from blockcalc.explain.document import (
     Closing,
@@ -304,8 +304,7 @@ class Explainer:
                 yield Line(left, "=", None, "=", result, words=words)
             else:
                 line = work(left, tree, number, show, result, self.depth.whole)
-                lost = "words.nothing" if result.digits == "-inf" else "words.lost"
-                yield line if line.middle else replace(line, words=say(lost))
+                yield line if line.middle else replace(line, words=say(why_not(tree, show, result)))
 
 
 def _same(eq: Equation) -> str:

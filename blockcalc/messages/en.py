@@ -151,6 +151,7 @@ TEXTS: dict[str, str] = {
     "words.nothing": "every key is masked",
     "words.unturned": "not rotated, unchanged",
     "words.same": "unchanged",
+    "words.range": "an intermediate value exceeds the floating-point range",
     "words.lost": "the terms cancel beyond floating-point precision",
     "words.shortened": "terms left out for length",
     "worked.all": "every cell",

@@ -101,6 +101,26 @@ def test_a_function_needs_no_place_in_the_arithmetic(monkeypatch: pytest.MonkeyP
     assert Text().render(line.middle) == "log1p(exp(1))"
 
 
+def test_an_exponential_out_of_range_is_no_cancellation() -> None:
+    eye = np.eye(3)
+    spec = blockcalc.load(
+        {
+            "x": [[-1e8, 1, 800]],
+            "norm": "pre",
+            "attn": {"out": [[0, 0, 0]]},
+            "norm2": {"gamma": [1e8, 1e3, 1e3]},
+            "ffn": {"activation": "silu", "w_1": eye, "w_2": eye},
+        }
+    )
+    act = next(s for s in steps(spec, detail="cells") if s.name == "ffn.act")
+    assert [line.words for line in act.lines] == [
+        "an intermediate value exceeds the floating-point range",
+        "",
+        "",
+    ]
+    assert act.lines[0].middle is None
+
+
 @pytest.mark.slow
 def test_rows_that_see_nothing_are_named_once_with_their_place() -> None:
     words = [["pad", "pad"], ["keep", "pad"]]
