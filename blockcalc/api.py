@@ -30,7 +30,7 @@ Source = Spec | Mapping[str, Any] | str | os.PathLike[str]
 
 def load(
     source: Source,
-    sets: Sequence[tuple[str, str]] | Mapping[str, str] = (),
+    sets: Sequence[tuple[str, Any]] | Mapping[str, Any] = (),
     *,
     order: str | None = None,
 ) -> Spec:
@@ -40,8 +40,8 @@ def load(
     ----------
     source : path, mapping or Spec
         ``-`` is standard input; a mapping may hold NumPy arrays; a Spec stays as it is.
-    sets : mapping or sequence of (key, text)
-        Keys that override the file, with values in YAML: ``{"attn.causal": "true"}``.
+    sets : mapping or sequence of (key, value)
+        Keys that override the file: ``{"attn.causal": True}``. A text is read as YAML: ``"true"``.
     order : str, optional
         ``post`` or ``pre``; overrides the file.
 
@@ -64,9 +64,16 @@ def load(
         return source.with_order(order) if order else source
     if not isinstance(source, Mapping | str | os.PathLike):
         raise UsageError(Fault(say("api.source", what=type(source).__name__)))
-    pairs = list(sets.items() if isinstance(sets, Mapping) else sets)
     where = source if isinstance(source, Mapping) else os.fspath(source)
-    return reader.load(where, pairs, [order] if order else [])
+    return reader.load(where, _overrides(sets), [order] if order else [])
+
+
+def _overrides(sets: Any) -> list[tuple[str, Any]]:
+    pairs = list(sets.items()) if isinstance(sets, Mapping) else sets
+    whole = isinstance(pairs, list | tuple) and all(isinstance(p, list | tuple) for p in pairs)
+    if not whole or not all(len(p) == 2 and isinstance(p[0], str) for p in pairs):
+        raise UsageError(Fault(say("api.sets")))
+    return [(key, value) for key, value in pairs]
 
 
 def loads(text: str) -> Spec:

@@ -100,6 +100,7 @@ TEXTS: dict[str, str] = {
     "rounding.decimals": "every step rounded to {digits} decimals before going on, half away from zero",
     "rounding.significant": "every step rounded to {digits} significant figures before going on, half away from zero",
     "api.source": "expected a Spec, a path or a dict, not {what}",
+    "api.sets": "sets is a mapping of keys to values, or a list of pairs (key, value)",
     "api.text": "expected the text of a file, not {what}",
     "api.sample": "there is no sample {name}; there are {known}",
     "api.cost": "give either a source, or a preset and sizes",

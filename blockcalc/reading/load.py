@@ -26,7 +26,7 @@ from blockcalc.reading.value_types import keys_in, section
 
 def load(
     source: str | FilePath | Mapping[str, Any],
-    sets: Sequence[tuple[str, str]] = (),
+    sets: Sequence[tuple[str, Any]] = (),
     orders: Sequence[str] = (),
     shapes_only: bool = False,
 ) -> Spec:
@@ -36,8 +36,8 @@ def load(
     ----------
     source : path or mapping
         A YAML or JSON file; ``-`` is standard input. A mapping may hold NumPy arrays.
-    sets : sequence of (key, value text)
-        Keys that override the file: ``("attn.scale", "none")``.
+    sets : sequence of (key, value)
+        Keys that override the file: ``("attn.scale", "none")``. A text is read as in a file.
     orders : sequence of str
         The orders, ``post`` or ``pre``, to check it for; that of the file if empty. The spec
         has the first; ``with_order`` gives the others.
@@ -63,7 +63,7 @@ def load(
         text.data = _plain(text.data)  # a copy in which aliases share nothing
     for key, value in sets:
         for one in _every(text.data, key):
-            _set(text, one, value)
+            _set(text, one, value if isinstance(value, str) else _plain(value))
     return check(Checker(text, shapes_only), orders)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from blockcalc.errors import Fault, InputError, Place, UsageError
 from blockcalc.files.decode import read_value
-from blockcalc.files.source import Path, Source, is_index
+from blockcalc.files.source import Path, Source, is_index, short
 from blockcalc.files.yaml_text import plain_scalar
 from blockcalc.messages import say
 from blockcalc.program.rounding import Rounding
@@ -68,15 +68,16 @@ def _every(data: Any, key: str) -> list[str]:
     return [f"{before}.{i}.{after}" for i in range(len(data))]
 
 
-def _set(source: Source, key: str, text: str) -> None:
-    """Set one key, overriding the file."""
-    origin = Place(f"--set {key}={text}")
+def _set(source: Source, key: str, value: Any) -> None:
+    """Set one key, overriding the file; a text is read as in a file."""
+    typed = value if isinstance(value, str) else short(str(value))
+    origin = Place(f"--set {key}={typed}")
     path: Path = tuple(int(p) if is_index(p) else p for p in key.split("."))
     for holder_path in (("expect",), ("dropout", "p"), ("dropout", "keep")):
         n = len(holder_path)
         if path[:n] == holder_path and len(path) > n:
             path = (*holder_path, *_name_and_indices(key.split(".")[n:]))
-    if not text.strip():
+    if isinstance(value, str) and not value.strip():
         raise InputError(Fault(say("set.empty"), origin))
     if not isinstance(source.data, dict):
         return
@@ -85,12 +86,13 @@ def _set(source: Source, key: str, text: str) -> None:
         where = _entry(holder, part, origin)
         below = holder[where] if isinstance(holder, list) else holder.get(where)
         if not isinstance(below, dict | list):
-            short = {"norm": "order", "dropout": "p"}.get(str(part)) if depth == 0 else None
-            below = {} if short is None or below is None else {short: below}
+            main = {"norm": "order", "dropout": "p"}.get(str(part)) if depth == 0 else None
+            below = {} if main is None or below is None else {main: below}
             holder[where] = below
             source.overrides[path[: depth + 1]] = origin
         holder = below
-    holder[_entry(holder, path[-1], origin)] = read_value(text, origin.file, path)
+    read = read_value(value, origin.file, path) if isinstance(value, str) else value
+    holder[_entry(holder, path[-1], origin)] = read
     source.overrides[path] = origin
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import blockcalc
@@ -120,3 +122,45 @@ def test_places_that_can_be_set(tmp_path: Path) -> None:
     assert "a file is a mapping" in refused(lambda: blockcalc.load(path, [("x", "1")]))
     shared = {"x": SQUARE, "attn": {"out": SQUARE}}
     assert blockcalc.load(shared, [("x.0.0", "9")]).arrays["attn.out"].tolist() == SQUARE
+
+
+@pytest.mark.parametrize(
+    ("sets", "text"),
+    [
+        ({"x.0.0": 1e-7}, "x.0.0=1e-7"),
+        ({"x": [[5, "1/2"], [0, 1]]}, "x=[[5, 1/2], [0, 1]]"),
+        ({"x": np.eye(2)}, "x=[[1, 0], [0, 1]]"),
+        ([["attn.causal", True]], "attn.causal=true"),
+        ((("attn", {"out": SQUARE}),), f"attn={{out: {SQUARE}}}"),
+        ({"loss.target": [[0, 0]] * 2}, "loss.target=[[0, 0], [0, 0]]"),
+    ],
+)
+def test_values_of_python_are_set_as_their_texts_are(sets: Any, text: str) -> None:
+    data = {"x": SQUARE, "attn": ATTENTION}
+    ours, typed = blockcalc.load(data, sets), load(data, parse_sets([text], {}))
+    assert ours.blocks == typed.blocks
+    assert list(ours.arrays) == list(typed.arrays)
+    for name, array in ours.arrays.items():
+        np.testing.assert_array_equal(array, typed.arrays[name])
+
+
+def test_a_list_set_in_every_block_is_one_for_each() -> None:
+    data = {"x": SQUARE, "blocks": [{"attn": ATTENTION}] * 2}
+    sets = {"blocks.*.attn.w_q": [[1, 2], [3, 4]], "blocks.0.attn.w_q.0.0": 9}
+    arrays = blockcalc.load(data, sets).arrays
+    assert arrays["blocks.0.attn.w_q"][0, 0] == 9
+    assert arrays["blocks.1.attn.w_q"][0, 0] == 1
+
+
+@pytest.mark.parametrize("sets", [["x"], [("x",)], {1: 2}, 5, "ab", [("x", 1, 2)]])
+def test_what_is_no_list_of_pairs_is_refused(sets: Any) -> None:
+    with pytest.raises(UsageError, match="sets is a mapping of keys to values"):
+        blockcalc.load(GIVEN, sets)
+
+
+def test_values_of_python_are_blamed_in_short() -> None:
+    assert refused(lambda: blockcalc.load(GIVEN, {"x.0.0": None})).startswith("--set x.0.0=None: ")
+    said = refused(lambda: blockcalc.load(GIVEN, {"x": [[1] * 100, [2]]}))
+    assert said.startswith(
+        "--set x=[[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,...: x: row 2 has 1 number"
+    )
