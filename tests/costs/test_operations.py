@@ -94,7 +94,7 @@ def _signs(tree: Expr) -> int:
 
 
 BODIES = {
-    **{name: op.body for name, op in ACTIVATIONS.items()},
+    **{name: act.op.body for name, act in ACTIVATIONS.items()},
     **{f"{type(eq.op).__name__} {eq.out.name}": eq.op.body for eq in EVERY
        if isinstance(eq.op, Elementwise) and not isinstance(eq.op, Centered)},
 }  # fmt: skip

@@ -14,8 +14,8 @@ from blockcalc.costs.plan import Sizes, of_file, with_axes
 @pytest.mark.parametrize(
     ("sizes", "problem", "hint"),
     [
-        ({"d_model": 10, "heads": 3}, "d_model = 10 does not share out to 3 heads", "or --d-head"),
-        ({"d_model": 12, "heads": 6, "kv_heads": 4}, "n_heads = 6 is no multiple of n_kv_heads = 4", None),
+        ({"d_model": 10, "heads": 3}, "d_model = 10 is not divisible by 3 heads", "or --d-head"),
+        ({"d_model": 12, "heads": 6, "kv_heads": 4}, "n_heads = 6 is not a multiple of n_kv_heads = 4", None),
     ],
 )  # fmt: skip
 def test_heads_that_do_not_share_out_are_refused(
