@@ -24,7 +24,7 @@ def _everything() -> list[Equation]:
     equations = [eq for spec in specs for eq in build(spec).equations]
     ref = Ref("u", "U", ("token", "d_ff"), (2, 3), "computed")
     out = Ref("a", "A", ("token", "d_ff"), (2, 3), "computed")
-    equations += [Equation(out, op, (ref,)) for op in ACTIVATIONS.values()]
+    equations += [Equation(out, act.op, (ref,)) for act in ACTIVATIONS.values()]
     unique = {(eq.op, tuple(r.shape for r in eq.inputs)): eq for eq in equations}
     return list(unique.values())
 

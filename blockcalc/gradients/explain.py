@@ -235,7 +235,7 @@ class GradientExplainer(Explainer):
         """Find the zeros of hidden units for which ReLU gives 0 for all tokens."""
         takes = {f"{start}ffn.pre", f"{start}ffn.gate"}
         made = [eq for eq in self.start.equations if eq.inputs and eq.inputs[0].name in takes]
-        relu = any(eq.op == ACTIVATIONS["relu"] for eq in made)
+        relu = any(eq.op == ACTIVATIONS["relu"].op for eq in made)
         pre = self.trace.arrays.get(f"{start}ffn.pre", self.trace.arrays.get(f"{start}ffn.gate"))
         axes = [axis for axis, name in enumerate(ref.axes) if name == "d_ff"]
         if not relu or pre is None or not axes:

@@ -1,8 +1,9 @@
-"""The activations, each one an elementwise function written as a tree."""
+"""The activations, each one a record: an elementwise function written as a tree, and its other names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,30 +11,52 @@ from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.expr import Expr, Num, Slot, call, exp, sqrt
 
 
-def _activation(label: str, function: Callable[[Expr], Expr]) -> Elementwise:
-    return Elementwise(function(Slot(0)), label)
+@dataclass(frozen=True)
+class Activation:
+    """An activation of the FFN.
+
+    Attributes
+    ----------
+    op : Elementwise
+        The function.
+    aliases : tuple of str
+        Other names for it in files and in configurations of models.
+    gated : str
+        The name of an FFN that is gated by it, or empty.
+    """
+
+    op: Elementwise
+    aliases: tuple[str, ...] = ()
+    gated: str = ""
+
+
+def _activation(
+    label: str, function: Callable[[Expr], Expr], *aliases: str, gated: str = ""
+) -> Activation:
+    return Activation(Elementwise(function(Slot(0)), label), aliases, gated)
 
 
 _ROOT_2 = sqrt(2.0)
 _TANH_INNER = 2.0 * sqrt(Num(2.0) / Num(float(np.pi), "pi"))
 
-ACTIVATIONS: dict[str, Elementwise] = {
-    "relu": _activation("ReLU", lambda x: call("max", 0.0, x)),
+ACTIVATIONS: dict[str, Activation] = {
+    "relu": _activation("ReLU", lambda x: call("max", 0.0, x), gated="reglu"),
     # erfc is accurate far below zero, where 1 + erf cancels
-    "gelu": _activation("GELU", lambda x: 0.5 * x * call("erfc", -x / _ROOT_2)),
+    "gelu": _activation(
+        "GELU", lambda x: 0.5 * x * call("erfc", -x / _ROOT_2), "gelu_erf", gated="geglu"
+    ),
     # x / (1 + e^(-2u)) equals x (1 + tanh u) / 2 without cancellation
     "gelu_tanh": _activation(
-        "GELU_tanh", lambda x: x / (1.0 + exp(-(_TANH_INNER * (x + 0.044715 * x**3.0))))
+        "GELU_tanh",
+        lambda x: x / (1.0 + exp(-(_TANH_INNER * (x + 0.044715 * x**3.0)))),
+        "gelu_new",
+        "gelu_pytorch_tanh",
     ),
     "quick_gelu": _activation("QuickGELU", lambda x: x / (1.0 + exp(-(1.702 * x)))),
-    "silu": _activation("SiLU", lambda x: x / (1.0 + exp(-x))),
+    "silu": _activation("SiLU", lambda x: x / (1.0 + exp(-x)), "swish", gated="swiglu"),
     "tanh": _activation("tanh", lambda x: call("tanh", x)),
-    "sigmoid": _activation("sigmoid", lambda x: 1.0 / (1.0 + exp(-x))),
-    "identity": _activation("id", lambda x: x),
+    "sigmoid": _activation("sigmoid", lambda x: 1.0 / (1.0 + exp(-x)), gated="glu"),
+    "identity": _activation("id", lambda x: x, "linear", "none"),
 }
-
-# other words for some of them, in a file or in the configuration of a model
-ALIASES = {"swish": "silu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
-           "gelu_erf": "gelu", "linear": "identity", "none": "identity"}  # fmt: skip
-# what papers call a gated FFN, and the activation of its gate
-GATED = {"swiglu": "silu", "geglu": "gelu", "reglu": "relu", "glu": "sigmoid"}
+ALIASES = {alias: name for name, act in ACTIVATIONS.items() for alias in act.aliases}
+GATED = {act.gated: name for name, act in ACTIVATIONS.items() if act.gated}

@@ -88,7 +88,7 @@ def feed_forward(b: Builder, x: Ref, spec: FfnSpec) -> Ref:
     Plain: act(x W_1 + b_1) W_2 + b_2. Gated: (act(x W_gate) ⊙ (x W_up)) W_down, with biases if
     given; Shazeer, "GLU Variants Improve Transformer" (2020).
     """
-    name, act = spec.name, ACTIVATIONS[spec.activation]
+    name, act = spec.name, ACTIVATIONS[spec.activation].op
     with b.section(name, "ffn", x, settings=FfnSettings(spec.activation, spec.gated)):
         if not spec.gated:
             u = linear(b, f"{name}.pre", "U", x, f"{name}.w_1", "d_ff", spec.out_in, "hidden")

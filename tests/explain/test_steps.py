@@ -12,7 +12,7 @@ import blockcalc
 from blockcalc.docs.samples import folder
 from blockcalc.explain.document import Given, Grid, StepPiece
 from blockcalc.explain.steps import explain
-from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.nn.activations import ACTIVATIONS, Activation
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.evaluate import FUNCTIONS
@@ -92,7 +92,7 @@ def test_tables_elide_and_say_where() -> None:
 def test_a_function_needs_no_place_in_the_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FUNCTIONS, "log1p", np.log1p)
     softplus = Elementwise(Call("log1p", (exp(Slot(0)),)), "Softplus")
-    monkeypatch.setitem(ACTIVATIONS, "relu", softplus)
+    monkeypatch.setitem(ACTIVATIONS, "relu", Activation(softplus))
     act = next(s for s in steps(replace(TINY_SPEC), detail="cells") if s.name == "ffn.act")
     assert Text().render(act.formula) == "Softplus(U)"
     line = act.lines[0]

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 def _smooth(trace: Trace, gap: float) -> bool:
     """Tell whether no norm is near to even and no ReLU near to its kink."""
     for eq in trace.program.start().equations:
-        if eq.op == ACTIVATIONS["relu"] and np.abs(trace.arrays[eq.inputs[0].name]).min() < gap:
+        if eq.op == ACTIVATIONS["relu"].op and np.abs(trace.arrays[eq.inputs[0].name]).min() < gap:
             return False
         norm = isinstance(eq.op, Quotient) and not eq.out.name.endswith("attn.weights")
         if norm and np.abs(trace.arrays[eq.inputs[1].name]).min() < 0.05:

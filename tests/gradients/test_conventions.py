@@ -112,7 +112,7 @@ def test_slopes_stay_in_range(name: str) -> None:
     from blockcalc.ops.evaluate import arrays
 
     xs = np.array([-1e3, -705.0, -30.0, 30.0, 1e3])
-    slopes = np.broadcast_to(arrays(derivative(ACTIVATIONS[name].body, 0), [xs]), xs.shape)
+    slopes = np.broadcast_to(arrays(derivative(ACTIVATIONS[name].op.body, 0), [xs]), xs.shape)
     assert np.isfinite(slopes).all()
     flat = {"tanh": 0, "sigmoid": 0}.get(name, 1)
     assert slopes[-1] == pytest.approx(flat, abs=1e-12)

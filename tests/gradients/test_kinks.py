@@ -10,14 +10,14 @@ import pytest
 import blockcalc
 from blockcalc.gradients.differences import differences
 from blockcalc.gradients.run import work_gradients
-from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.nn.activations import ACTIVATIONS, Activation
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.expr import Slot, call
 
 
 def test_a_kink_of_any_activation_is_held_to_its_side(monkeypatch: pytest.MonkeyPatch) -> None:
     leaky = call("max", 0.0, Slot(0)) - 0.1 * call("max", 0.0, -Slot(0))
-    monkeypatch.setitem(ACTIVATIONS, "leaky", Elementwise(leaky, "Leaky"))
+    monkeypatch.setitem(ACTIVATIONS, "leaky", Activation(Elementwise(leaky, "Leaky")))
     spec = blockcalc.load(
         {
             "x": [[1, -1, 2], [0.5, 1, -1]],

@@ -33,7 +33,7 @@ def _plain_ffn() -> Any:
     h = b.given("x", "X", ("token", "d_model"), role="data")
     for k, (name, width) in enumerate((("1", "d_1"), ("2", "d_2")), 1):
         u = linear(b, f"ffn.z_{k}", f"Z_{k}", h, f"ffn.w_{name}", width)
-        h = b.add(f"ffn.a_{k}", f"A_{k}", ACTIVATIONS["relu"], u)
+        h = b.add(f"ffn.a_{k}", f"A_{k}", ACTIVATIONS["relu"].op, u)
     linear(b, "ffn.z_3", "Z_3", h, "ffn.w_3", "d_3")
     return b.program()
 

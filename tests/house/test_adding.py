@@ -37,7 +37,8 @@ TEXTS = {
     "help.plain": "Headings and worked lines as plain text.",
 }  # fmt: skip
 MISH = """    "mish": _activation(
-        "Mish", lambda x: x * ((1.0 + exp(x)) ** 2.0 - 1.0) / ((1.0 + exp(x)) ** 2.0 + 1.0)
+        "Mish", lambda x: x * ((1.0 + exp(x)) ** 2.0 - 1.0) / ((1.0 + exp(x)) ** 2.0 + 1.0),
+        "self_regularized", gated="mishglu",
     ),
 """
 MAE = """
@@ -104,7 +105,7 @@ BLOCK = {
 
 # what is added: its one place, beside its texts and the file of a format
 PLACES = {
-    "activation": ("nn/activations.py", "ACTIVATIONS: dict[str, Elementwise] = {\n", MISH),
+    "activation": ("nn/activations.py", "ACTIVATIONS: dict[str, Activation] = {\n", MISH),
     "norm": (
         "nn/norms.py",
         '    "rms": Norm(rms_norm, rms_norm_gradient, "RMSNorm"),\n}\n',
@@ -146,13 +147,23 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(copy: Path, *args: str) -> str:
-    done = subprocess.run(
+def started(copy: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
         [sys.executable, "-m", "blockcalc", *args], cwd=copy, capture_output=True, check=False,
         env={**os.environ, "PYTHONPATH": str(copy), "PYTHONIOENCODING": "utf-8"},
     )  # fmt: skip
+
+
+def run(copy: Path, *args: str) -> str:
+    done = started(copy, *args)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
+
+
+def failed(copy: Path, *args: str) -> str:
+    done = started(copy, *args)
+    assert done.returncode == 2
+    return done.stderr.decode()
 
 
 @pytest.mark.parametrize(
@@ -210,10 +221,13 @@ def test_what_was_added_is_seen(copy: Path) -> None:
     )
     assert "Mish(x) = " in out
     assert "norm4" in out
+    assert run(copy, "run", "block.json", "--set", "ffn.activation=self_regularized") == out
+    gated = failed(copy, "run", "block.json", "--set", "ffn.activation=mishglu")
+    assert "mishglu is mish with w_gate, w_up and w_down" in gated
     agreed = run(copy, "grad", "block.json", "--numeric")
     assert "All gradients agree" in agreed
     norms_alone = run(copy, "grad", "block.json", "--set", "attn={out: [[1, 0, 0], [0, 1, 1]]}")
-    assert "closed forms of the textbooks" in norms_alone
+    assert "softmax and norms by their closed forms" in norms_alone
     assert "sandwich" in run(copy, "grad", "block.json", "--depths", "1")
     assert "# Attention" in run(copy, "export", "block.json", "-o", "-", "--plain")
 
@@ -222,11 +236,8 @@ def test_a_loss_that_was_added_is_chosen_worked_and_said(copy: Path) -> None:
     out = " ".join(run(copy, "grad", "block.json", "--loss", "mae", "--numeric").split())
     assert "- x|" in out
     assert "All gradients agree" in out
-    wrong = subprocess.run(
-        [sys.executable, "-m", "blockcalc", "grad", "block.json", "--set", "loss={kind: maee, target: [[0]]}"],
-        cwd=copy, capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(copy)},
-    )  # fmt: skip
-    assert b"did you mean 'mae'?" in wrong.stderr
+    wrong = failed(copy, "grad", "block.json", "--set", "loss={kind: maee, target: [[0]]}")
+    assert "did you mean 'mae'?" in wrong
     schema = json.loads(run(copy, "schema"))
     assert "mae" in schema["properties"]["loss"]["properties"]["kind"]["enum"]
     assert "mae" in run(copy, "grad", "--help")

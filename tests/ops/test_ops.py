@@ -99,7 +99,7 @@ def test_an_operation_must_answer_for_itself() -> None:
 def test_activations_have_their_published_values(
     name: str, x: list[float], value: list[float]
 ) -> None:
-    out = ACTIVATIONS[name].forward([np.array(x, dtype=float)])
+    out = ACTIVATIONS[name].op.forward([np.array(x, dtype=float)])
     np.testing.assert_allclose(out, value, rtol=1e-8, atol=1e-10)
 
 
@@ -107,7 +107,7 @@ def test_activations_have_their_published_values(
 def test_gelu_keeps_its_digits_far_below_zero(name: str) -> None:
     mpmath = pytest.importorskip("mpmath", reason="mpmath is a development dependency")
     xs = np.linspace(-20, 8, 57)
-    out = ACTIVATIONS[name].forward([xs])
+    out = ACTIVATIONS[name].op.forward([xs])
     with mpmath.workdps(400):
         for x, got in zip(xs, out, strict=True):
             u = mpmath.mpf(float(x))
