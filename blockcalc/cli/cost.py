@@ -51,7 +51,7 @@ def register(app: typer.Typer) -> None:
     app.command(help=say("help.cost"), cls=Command)(cost)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Counted:
     """The options that say what is counted: a file, a published model, or given sizes."""
 

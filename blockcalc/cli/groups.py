@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
+from functools import cache, wraps
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 
@@ -45,7 +45,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             found.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
             continue
         own = [field for field in fields(kind) if field.name not in without]
-        hints = get_type_hints(kind, include_extras=True)
+        hints = _hints(kind)
         groups[name] = kind, [field.name for field in own]
         found += [
             inspect.Parameter(
@@ -75,6 +75,11 @@ def signed(
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {p.name: p.annotation for p in parameters}
     return called
+
+
+@cache  # several commands take the same group
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
 
 
 def _group(annotation: Any) -> tuple[Any, tuple[str, ...]]:

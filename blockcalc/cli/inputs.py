@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     from blockcalc.views.terminal import Terminal
 
 
-@dataclass(frozen=True)
+# made at every start: a dataclass that neither compares nor prints takes a third of the time
+
+
+@dataclass(eq=False, repr=False)
 class Reading:
     """Options that override a file."""
 
@@ -69,7 +72,7 @@ class Reading:
         return spec
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Showing:
     """Options for the level of detail and the steps shown."""
 
@@ -89,7 +92,7 @@ class Showing:
         return Depth(self.detail, self.digits, not self.no_prose, self.whole, patterns)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Backward:
     """Options of the backward pass: the loss, closed forms or not, the learning rate."""
 
@@ -107,7 +110,7 @@ class Backward:
         return None if self.lr is None else parse_rate(self.lr)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Screen:
     """Options for colours in the terminal."""
 
@@ -122,7 +125,7 @@ class Screen:
         return Terminal(make_console("never" if self.no_color else self.color.value))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Writing:
     """Options for the output file."""
 
@@ -134,7 +137,7 @@ class Writing:
         send(content, self.output, self.force)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Errors:
     """Options for the format of errors; ``__main__`` reads them, as parsing the command line may fail."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from blockcalc.ops.derivative import derivative
-from blockcalc.ops.expr import Expr, Num, Slot
+if TYPE_CHECKING:  # the command line reads the names of the losses, but not their trees
+    from blockcalc.ops.expr import Expr
 
 
 @dataclass(frozen=True)
@@ -44,17 +45,23 @@ class Loss:
     @property
     def tree(self) -> Expr:
         """Give the summed term, with slots for its operands."""
+        from blockcalc.ops.expr import Slot
+
         operands = 2 if self.key and not self.difference else 1
         return self.each(*(Slot(i) for i in range(operands)))
 
     @property
     def slope(self) -> Expr:
         """Differentiate the summed term with respect to the result."""
+        from blockcalc.ops.derivative import derivative
+
         return derivative(self.tree, 0)
 
     @property
     def uniform(self) -> bool:
         """Tell whether the gradient is the same for every entry of the result."""
+        from blockcalc.ops.expr import Num
+
         return isinstance(self.slope, Num)
 
 
