@@ -118,7 +118,7 @@ def test_files_grow_along_every_axis(path: Path, axis: str) -> None:
     before = Cost(plan, fitting(plan))
     weights = {name.rpartition(".")[2] for name in plan.shapes}
     if axis == "heads" and "w_o" not in weights and "w_q" in weights:
-        with pytest.raises(UsageError, match="does not fit together"):
+        with pytest.raises(UsageError, match="the shapes do not fit"):
             fitting(resized(plan, before.program, axis, 2))
         return
     plan = resized(plan, before.program, axis, 2)

@@ -47,7 +47,7 @@ def test_the_commands_write_json_and_latex(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--heads", "7"), "d_model = 512 does not share out to 7 heads"),
+        (("--heads", "7"), "d_model = 512 is not divisible by 7 heads"),
         (("--heads", "4", "--kv-heads", "3"), "n_kv_heads"),
         (("--preset", "gpt3"), "did you mean 'gpt2'?"),
         (("--preset", "gpt2", "--set", "x=1"), "--preset, --set"),
