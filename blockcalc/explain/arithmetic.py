@@ -172,10 +172,12 @@ _PRECISE_BINARY: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "/": lambda a, b: a / b,
-    "^": lambda a, b: a ** int(b),
+    "^": lambda a, b: a**b,
 }
 _PRECISE_CALLS: dict[str, Callable[..., Decimal]] = {
     "sqrt": lambda x: x.sqrt(),
+    "ln": lambda x: x.ln(),
+    "abs": abs,
     "exp": lambda x: x.exp(),
     "max": max,
     "ratio": lambda a, b: a / b,

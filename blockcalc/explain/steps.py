@@ -30,7 +30,7 @@ from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.evaluate import evaluate
-from blockcalc.ops.expr import At, Call, Cell, Expr, Figure, Name, fill, walk
+from blockcalc.ops.expr import At, Call, Cell, Expr, Figure, Name, fill, walk, word
 from blockcalc.ops.op import Array, Ref
 from blockcalc.ops.rotate import Rotate
 from blockcalc.program.program import Equation, Section
@@ -291,7 +291,7 @@ class Explainer:
 
         for at in self.cells(step):
             tree = eq.op.cell(at, eq.inputs)
-            left = Call("at", (Name(eq.out.symbol), *(Name(str(i + 1)) for i in at)))
+            left = word("at", Name(eq.out.symbol), *(Name(str(i + 1)) for i in at))
             result = shown.figure(at)
             if isinstance(tree, Cell):
                 yield Line(left, "=", None, "=", result, words=say(_same(eq)))

@@ -170,7 +170,7 @@ def _difference(name: str, moved: _Moved, exact: Array, top: float) -> Differenc
     return Difference(name, *norms, largest, largest / top, wrong, unjudged)
 
 
-CURVED = ("exp", "tanh", "erfc")
+CURVED = ("exp", "ln", "tanh", "erfc")
 ENOUGH = 1e-3  # an estimate with a larger error, relative to the largest gradient, is not used
 
 
@@ -203,7 +203,7 @@ def _estimate(
 def _moved(program: Program, values: dict[str, Array], trace: Trace) -> dict[str, Array]:
     """Compute a block forward with changed values.
 
-    Every ReLU keeps its branch, and an undefined row of a norm stays 0.
+    Every ReLU and |u| keeps its branch, and an undefined row of a norm stays 0.
     """
     with np.errstate(all="ignore"):
         for eq in program.equations:
@@ -224,7 +224,7 @@ def _moved(program: Program, values: dict[str, Array], trace: Trace) -> dict[str
 
 
 def _held(body: Expr, n: int) -> Expr:
-    """Keep every max(0, u) on its side of 0, by the operands before the step.
+    """Keep every max(0, u) and abs(u) on its side of 0, by the operands before the step.
 
     The n slots after those of the body are its operands before the step.
     """
@@ -232,6 +232,9 @@ def _held(body: Expr, n: int) -> Expr:
         case Call(function="max", args=(Num(value=0.0), u)):
             was = substitute(u, lambda e: Slot(e.index + n) if isinstance(e, Slot) else e)
             return _held(u, n) * call("step", was)
+        case Call(function="abs", args=(u,)):
+            was = substitute(u, lambda e: Slot(e.index + n) if isinstance(e, Slot) else e)
+            return _held(u, n) * call("over", was, call("abs", was))
         case Call(function=function, args=args):
             return Call(function, tuple(_held(arg, n) for arg in args))
         case Binary(op=op, left=left, right=right):

@@ -10,7 +10,7 @@ import numpy as np
 from blockcalc.messages import say
 from blockcalc.nn.settings import DropoutSettings
 from blockcalc.ops.elementwise import Elementwise
-from blockcalc.ops.expr import Expr, Num, call
+from blockcalc.ops.expr import Expr, Num, word
 from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
 from blockcalc.program.builder import Builder
 
@@ -43,7 +43,7 @@ class Draw(Op):
         return say("rule.draw")
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        return call("Bernoulli", 1.0 - Num(self.p, "p"))
+        return word("Bernoulli", 1.0 - Num(self.p, "p"))
 
 
 def dropout(b: Builder, place: str, x: Ref, p: float) -> Ref:

@@ -136,6 +136,8 @@ class Text(Alphabet):
                 return f"{self._at(args[0], 0)}[{where}]", ATOM
             case "transpose":
                 return self._at(args[0], ATOM) + ("^T" if self.plain else "ᵀ"), ATOM
+            case "abs":
+                return f"|{self._at(args[0], 0)}|", ATOM
             case "sqrt":
                 inside = self._at(args[0], 0)
                 if self.plain:
@@ -151,9 +153,12 @@ class Text(Alphabet):
             return f"-{self._at(right, PRODUCT, False)}", SUM
         if op == "^":
             power = (
-                self.figure(constant(right.value)) if isinstance(right, Num) else self._at(right, 0)
+                self.figure(constant(right.value))
+                if isinstance(right, Num)
+                else self._at(right, ATOM)
             )
-            raised = f"^{power}" if self.plain else power.translate(_RAISED)
+            high = not self.plain and all(ord(c) in _RAISED for c in power)
+            raised = power.translate(_RAISED) if high else f"^{power}"
             return self._at(left, ATOM, False) + raised, POWER
         tight = level + 1 if op in "-/" else level
         a = self._at(left, level)
@@ -218,7 +223,11 @@ class Latex(Alphabet):
                 return rf"\sqrt{{{inside}}}", ATOM
             case "exp":
                 return rf"e^{{{inside}}}", POWER
-            case "max" | "tanh":
+            case "abs":
+                return rf"\lvert {inside}\rvert", ATOM
+            case "ln" if r"\frac" in inside:
+                return rf"\ln\left({inside}\right)", ATOM
+            case "max" | "tanh" | "ln":
                 return rf"\{function}({inside})", ATOM
         name = function.replace("_", r"\_")
         if r"\frac" in inside:

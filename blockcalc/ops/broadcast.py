@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from blockcalc.messages import say
-from blockcalc.ops.expr import At, Cell, Expr, Fold, Over, Slot, call
+from blockcalc.ops.expr import At, Cell, Expr, Fold, Over, Slot, word
 from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
 
 ITSELF = Slot(0)
@@ -69,7 +69,7 @@ class Along(Op):
         return np.repeat(xs[0][..., None], self.n, axis=-1)
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        return call("along", *xs)
+        return word("along", *xs)
 
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
         return Cell(0, at[:-1])

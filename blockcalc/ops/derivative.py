@@ -1,7 +1,7 @@
 """The derivative of an expression tree, as an expression tree.
 
-Where a function is not differentiable the usual convention applies: ReLU has derivative 0 at 0, and so
-has a quotient with divisor 0.
+Where a function is not differentiable the usual convention applies: ReLU and |x| have derivative 0 at 0, and
+so have a quotient with divisor 0 and a root of 0.
 """
 
 from __future__ import annotations
@@ -74,6 +74,8 @@ def _binary(op: str, a: Expr, b: Expr, which: int) -> Expr:
             return plus(over(da, b), ZERO if second == ZERO else negative(second))
         case _:
             assert isinstance(b, Num)
+            if 0 < b.value < 1:
+                return call("over", times(Num(b.value), da), a ** (1 - b.value))
             rest = a if b.value == 2 else a ** (b.value - 1)
             return times(times(Num(b.value), rest), da)
 
@@ -149,6 +151,8 @@ def _ratio(args: tuple[Expr, ...], d: list[Expr]) -> Expr:
 Rule = Callable[[tuple[Expr, ...], list[Expr]], Expr]
 RULES: dict[str, Rule] = {
     "exp": lambda u, d: times(exp(u[0]), d[0]),
+    "ln": lambda u, d: over(d[0], u[0]),
+    "abs": lambda u, d: times(call("over", u[0], call("abs", u[0])), d[0]),
     "sqrt": lambda u, d: call("over", d[0], 2.0 * sqrt(u[0])),
     "tanh": lambda u, d: times(1.0 - call("tanh", u[0]) ** 2.0, d[0]),
     "cos": lambda u, d: times(negative(call("sin", u[0])), d[0]),

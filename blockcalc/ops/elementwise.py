@@ -28,6 +28,7 @@ from blockcalc.ops.expr import (
     operations,
     substitute,
     walk,
+    word,
 )
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
 
@@ -101,7 +102,7 @@ class Elementwise(Op):
         return arrays(self.body, self.aligned(xs))
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        return call(self.label, *xs) if self.label else entrywise(fill(self.body, xs))
+        return word(self.label, *xs) if self.label else entrywise(fill(self.body, xs))
 
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
         if self.placements is None:

@@ -39,7 +39,9 @@ def _chosen(where: Value, like: Value) -> Value:
 
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "exp": np.exp,
+    "ln": np.log,
     "sqrt": np.sqrt,
+    "abs": np.abs,
     "tanh": np.tanh,
     "cos": np.cos,
     "sin": np.sin,
@@ -254,7 +256,20 @@ def _exact_binary(op: str, a: Fraction | None, b: Fraction | None) -> Fraction |
         case "/":
             return a / b if b else None
         case _:
-            return a ** int(b) if b.denominator == 1 and abs(b) <= 8 and (a or b >= 0) else None
+            return _exact_power(a, b)
+
+
+MOST_POWER = 8  # a fraction to a larger power has too many digits
+
+
+def _exact_power(a: Fraction, b: Fraction) -> Fraction | None:
+    """Raise to a whole or a half power."""
+    if abs(b) > MOST_POWER or (a == 0 and b < 0):
+        return None
+    if b.denominator == 1:
+        return a ** int(b)
+    root = _exact_root(a) if b.denominator == 2 else None
+    return None if root is None else root**b.numerator
 
 
 def _exact_call(function: str, args: Sequence[Fraction | None]) -> Fraction | None:
@@ -276,9 +291,13 @@ def _exact_call(function: str, args: Sequence[Fraction | None]) -> Fraction | No
             return Fraction(int(first != 0))
         case "sqrt":
             return _exact_root(first)
+        case "abs":
+            return abs(first)
         case "exp" | "erfc" | "cos" if first == 0:
             return Fraction(1)
         case "tanh" | "sin" if first == 0:
+            return Fraction(0)
+        case "ln" if first == 1:
             return Fraction(0)
         case _:
             return None

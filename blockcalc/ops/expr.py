@@ -48,6 +48,9 @@ class Expr:
     def __pow__(self, other: float) -> Expr:
         return Binary("^", self, lift(other))
 
+    def __abs__(self) -> Expr:
+        return call("abs", self)
+
     def __neg__(self) -> Expr:
         return Binary("*", Num(-1.0), self)
 
@@ -137,12 +140,22 @@ def lift(value: Expr | float) -> Expr:
     return value if isinstance(value, Expr) else Num(float(value))
 
 
+FUNCTIONS = (
+    "exp", "ln", "sqrt", "abs", "tanh", "cos", "sin", "erfc", "max", "ratio", "over", "mask", "step", "allowed",
+)  # fmt: skip
 SELECTIONS = ("mask", "step", "allowed")  # these select, and do not count as operations
 
 
 def call(function: str, *args: Expr | float) -> Call:
-    """Build a call; plain numbers become nodes."""
-    return Call(function, tuple(lift(a) for a in args))
+    """Build a call of one of ``FUNCTIONS``; plain numbers become nodes."""
+    if function not in FUNCTIONS:
+        raise ValueError(f"no function {function!r}; there are {', '.join(FUNCTIONS)}")
+    return word(function, *args)
+
+
+def word(name: str, *args: Expr | float) -> Call:
+    """Build a call of a name that stands in formulas and has no value, such as ``transpose``."""
+    return Call(name, tuple(lift(a) for a in args))
 
 
 def sqrt(x: Expr | float) -> Expr:

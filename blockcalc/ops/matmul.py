@@ -10,7 +10,7 @@ import numpy as np
 
 from blockcalc.messages import say
 from blockcalc.ops.broadcast import Total
-from blockcalc.ops.expr import At, Binary, Cell, Expr, Fold, call
+from blockcalc.ops.expr import At, Binary, Cell, Expr, Fold, word
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
 
 
@@ -33,7 +33,7 @@ class MatMul(Op):
         return np.asarray(product + xs[2] if len(xs) == 3 else product)
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        right = call("transpose", xs[1]) if self.transpose_b else xs[1]
+        right = word("transpose", xs[1]) if self.transpose_b else xs[1]
         product = Binary("@", xs[0], right)
         return product + xs[2] if len(xs) == 3 else product
 
@@ -97,7 +97,7 @@ class Gram(Op):
         return np.asarray(product.sum(axis=tuple(range(self.lead))))
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        return Binary("@", call("transpose", xs[0]), xs[1])
+        return Binary("@", word("transpose", xs[0]), xs[1])
 
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
         *own, i, j = at

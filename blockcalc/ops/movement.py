@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from blockcalc.messages import say
-from blockcalc.ops.expr import At, Cell, Expr, Fold, Name, Num, Over, call
+from blockcalc.ops.expr import At, Cell, Expr, Fold, Name, Num, Over, word
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
 
 
@@ -20,7 +20,7 @@ class Movement(Op):
     worked = False
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        return call(self.word, *xs)
+        return word(self.word, *xs)
 
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
         shape = refs[0].shape
@@ -167,7 +167,7 @@ class Columns(Movement):
         return say("rule.columns", n=len(self.indices), of=refs[0].shape[-1])
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        return call(self.word, *xs, *(Name(run) for run in _runs(self.indices)))
+        return word(self.word, *xs, *(Name(run) for run in _runs(self.indices)))
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class Placed(Op):
         return out
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        return call("place", *xs, *(Name(run) for run in _runs(self.indices)))
+        return word("place", *xs, *(Name(run) for run in _runs(self.indices)))
 
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
         *lead, j = at

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from blockcalc.messages import say
-from blockcalc.ops.expr import At, Cell, Expr, call
+from blockcalc.ops.expr import At, Cell, Expr, word
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
 
 
@@ -49,7 +49,7 @@ class Rotate(Op):
         return out
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        return call("rotate_back" if self.back else "rotate", *xs)
+        return word("rotate_back" if self.back else "rotate", *xs)
 
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
         *lead, t, column = at

@@ -9,7 +9,7 @@ import pytest
 
 import blockcalc
 from blockcalc.explain.arithmetic import holds, precise_value
-from blockcalc.ops.expr import Binary, Dots, Expr, Figure, Fold, Name, call
+from blockcalc.ops.expr import Binary, Dots, Expr, Figure, Fold, Name, call, word
 from tests.helpers import every_line
 
 E = "2.718281828459045235360287471352662497757"  # published to 40 digits
@@ -44,6 +44,24 @@ def test_a_line_that_leaves_the_numbers_has_no_value_and_holds_for_none(line: Ex
     assert not holds(line, Figure("1"))
 
 
+@pytest.mark.parametrize(
+    ("line", "result"),
+    [
+        (Binary("^", Figure("2"), Figure("0.5")), "1.414214"),
+        (Binary("^", Binary("^", Figure("-3"), Figure("2")), Figure("0.5")), "3"),
+        (Binary("^", Figure("4"), Figure("-1.5")), "0.125"),
+        (Binary("^", Figure("1.1"), Figure("2.3")), "1.245097"),
+    ],
+)
+def test_a_power_need_not_be_whole(line: Expr, result: str) -> None:
+    assert holds(line, Figure(result))
+    assert not holds(line, Figure("1.0"))
+
+
+def test_a_broken_power_of_a_negative_number_has_no_value() -> None:
+    assert precise_value(Binary("^", Figure("-2"), Figure("0.5"))) is None
+
+
 def test_a_line_beyond_the_range_is_said_without_its_arithmetic() -> None:
     ffn = {"w_1": [[1]], "w_2": [[1]], "activation": "silu"}
     data = {"x": [[0]], "attn": {"out": [[0]]}, "norm": {"order": "pre"},
@@ -51,7 +69,7 @@ def test_a_line_beyond_the_range_is_said_without_its_arithmetic() -> None:
     spec = blockcalc.load(data)
     assert blockcalc.run(spec)["ffn.act"] == 0
     silent = [line for line in every_line(spec) if line.middle is None]
-    assert [line.left for line in silent] == [call("at", Name("A"), Name("1"), Name("1"))]
+    assert [line.left for line in silent] == [word("at", Name("A"), Name("1"), Name("1"))]
     assert silent[0].result == NOTHING
 
 

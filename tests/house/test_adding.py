@@ -37,17 +37,11 @@ TEXTS = {
     "help.plain": "Headings and worked lines as plain text.",
 }  # fmt: skip
 MISH = """    "mish": _activation(
-        "Mish", lambda x: x * ((1.0 + exp(x)) ** 2.0 - 1.0) / ((1.0 + exp(x)) ** 2.0 + 1.0),
+        "Mish", lambda x: x * call("tanh", call("ln", 1.0 + exp(x))),
         "self_regularized", gated="mishglu",
     ),
 """
-MAE = """
-from blockcalc.ops.expr import call
-
-LOSSES["mae"] = Loss(
-    "mae", lambda d: call("max", 0.0, d) + call("max", 0.0, -d),
-    key="target", symbol="Y", difference=True, mean=True,
-)
+MAE = """        Loss("mae", lambda d: abs(d), key="target", symbol="Y", difference=True, mean=True),
 """
 SCALE_NORM = '''
 def scale_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref]:
@@ -114,7 +108,7 @@ PLACES = {
     "order": ("nn/orders.py", '    "pre": Order(pre_norm, normalized=False),\n}\n', SANDWICH),
     "loss": (
         "program/loss.py",
-        '        Loss("dot", lambda y, g: y * g, key="with", symbol="G"),\n    )\n}\n',
+        '        Loss("dot", lambda y, g: y * g, key="with", symbol="G"),\n',
         MAE,
     ),
     "format": (
@@ -219,7 +213,7 @@ def test_what_was_added_is_seen(copy: Path) -> None:
         "x → ScaleNorm → attention → ScaleNorm → + x → ScaleNorm → FFN → ScaleNorm → + residual1"
         in " ".join(out.split())
     )
-    assert "Mish(x) = " in out
+    assert "Mish(x) = x×tanh(ln(1 + exp(x)))" in out
     assert "norm4" in out
     assert run(copy, "run", "block.json", "--set", "ffn.activation=self_regularized") == out
     gated = failed(copy, "run", "block.json", "--set", "ffn.activation=mishglu")

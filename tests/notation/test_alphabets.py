@@ -69,6 +69,18 @@ def test_corners_of_the_latex_alphabet() -> None:
         tex.render(Expr())
 
 
+def test_functions_of_trees() -> None:
+    text, tex = Text(), Latex()
+    a, quotient = Name("A"), Binary("/", Name("A"), Num(2.0))
+    assert text.render(Call("abs", (a - Num(1.0),))) == "|A - 1|"
+    assert text.render(Call("ln", (a,))) == "ln(A)"
+    assert tex.render(Call("abs", (a,))) == r"\lvert A\rvert"
+    assert tex.render(Call("ln", (a,))) == r"\ln(A)"
+    assert tex.render(Call("ln", (quotient,))) == r"\ln\left(\frac{A}{2}\right)"
+    assert text.render(a**2.0) == "A²"
+    assert text.render(a**-0.5) == "A^-0.5"
+
+
 def test_signs_and_steering() -> None:
     assert plain_signs("√x ≈ γ 颗", "ascii") == "sqrt(x) ~= gamma ?"
     assert plain_signs("√x ≈ γ 颗", "utf-8") == "√x ≈ γ 颗"

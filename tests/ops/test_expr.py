@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from blockcalc.explain.arithmetic import precise_value
+from blockcalc.ops.derivative import RULES
+from blockcalc.ops.evaluate import FUNCTIONS as VALUES
 from blockcalc.ops.evaluate import evaluate
 from blockcalc.ops.expr import (
+    FUNCTIONS,
     Binary,
     Cell,
     Dots,
@@ -13,6 +18,7 @@ from blockcalc.ops.expr import (
     Fold,
     Num,
     Over,
+    call,
     operations,
     walk,
 )
@@ -32,3 +38,21 @@ def test_counts_of_a_fold() -> None:
     assert operations(Fold("+", cells)) == 3
     assert operations(Dots()) == 0
     assert operations(Num(1.0) + Num(2.0)) == 0
+
+
+def test_every_function_has_a_value_and_those_of_layers_a_derivative() -> None:
+    assert set(FUNCTIONS) == set(VALUES)
+    only_in_gradients = {"over", "step", "allowed"}
+    assert set(RULES) == set(FUNCTIONS) - only_in_gradients
+
+
+def test_an_unknown_function_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="no function 'log'; there are exp, ln"):
+        call("log", 2.0)
+
+
+@pytest.mark.parametrize(("function", "value"), [("ln", np.log(3)), ("abs", 3.0)])
+def test_ln_and_abs_in_printed_lines(function: str, value: float) -> None:
+    near = precise_value(call(function, Figure("3")))
+    assert near is not None
+    assert abs(float(near[0]) - value) < 1e-15

@@ -1,0 +1,36 @@
+"""Derivatives of trees against differences, and their conventions where there is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from blockcalc.ops.derivative import derivative
+from blockcalc.ops.evaluate import evaluate
+from blockcalc.ops.expr import Expr, Slot, call, exp
+
+X = Slot(0)
+
+
+def value(tree: Expr, x: float) -> float:
+    return float(evaluate(tree, lambda leaf: x))
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [call("ln", X), call("abs", X), X**0.5, X**1.5, X**-0.5, X * call("tanh", call("ln", 1.0 + exp(X)))],
+    ids=["ln", "abs", "root", "power", "inverse root", "mish"],
+)  # fmt: skip
+def test_a_derivative_is_the_limit_of_differences(tree: Expr) -> None:
+    for x in (0.3, 1.0, 2.5):
+        h = 1e-6
+        slope = (value(tree, x + h) - value(tree, x - h)) / (2 * h)
+        assert value(derivative(tree, 0), x) == pytest.approx(slope, abs=1e-8)
+
+
+@pytest.mark.parametrize("tree", [call("abs", X), X**0.5, (X**2.0) ** 0.5])
+def test_where_there_is_no_derivative_it_is_0(tree: Expr) -> None:
+    assert value(derivative(tree, 0), 0.0) == 0
+
+
+def test_the_derivative_of_a_distance_is_its_sign() -> None:
+    assert value(derivative(call("abs", X), 0), -3.0) == -1
