@@ -14,7 +14,8 @@ from blockcalc.docs.samples import files
 from blockcalc.errors import Fault, UsageError
 from blockcalc.files.decode import read_text
 from blockcalc.messages import say
-from blockcalc.messages.words import did_you_mean
+from blockcalc.messages.words import did_you_mean, require_word
+from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.run import run as run_spec
 from blockcalc.nn.spec import Spec
 from blockcalc.program.align import align
@@ -41,9 +42,9 @@ def load(
     source : path, mapping or Spec
         ``-`` is standard input; a mapping may hold NumPy arrays; a Spec stays as it is.
     sets : mapping or sequence of (key, value)
-        Keys that override the file: ``{"attn.causal": True}``. A text is read as YAML: ``"true"``.
+        Keys that override a file or a mapping: ``{"attn.causal": True}``. A text is read as YAML: ``"true"``.
     order : str, optional
-        ``post`` or ``pre``; overrides the file.
+        A key of ``ORDERS``, such as ``post``; overrides the file.
 
     Returns
     -------
@@ -60,12 +61,28 @@ def load(
     >>> spec.arrays["x"]
     array([[1.        , 0.33333333]])
     """
+    pairs = _overrides(sets)
+    if order is not None:
+        require_word("order", order, ORDERS)
     if isinstance(source, Spec):
-        return source.with_order(order) if order else source
-    if not isinstance(source, Mapping | str | os.PathLike):
+        if pairs:
+            raise UsageError(Fault(say("api.sets_spec")))
+        return source if order is None else source.with_order(order)
+    return reader.load(_place_of(source), pairs, [] if order is None else [order], typed=False)
+
+
+def _place_of(source: Any) -> Mapping[str, Any] | str:
+    """Give the mapping, or the name of the file."""
+    if isinstance(source, Trace):
+        raise UsageError(Fault(say("api.trace")))
+    if isinstance(source, Mapping):
+        return source
+    if not isinstance(source, str | os.PathLike):
         raise UsageError(Fault(say("api.source", what=type(source).__name__)))
-    where = source if isinstance(source, Mapping) else os.fspath(source)
-    return reader.load(where, _overrides(sets), [order] if order else [])
+    name = os.fsdecode(source)
+    if not name:
+        raise UsageError(Fault(say("api.no_name")))
+    return name
 
 
 def _overrides(sets: Any) -> list[tuple[str, Any]]:
@@ -98,9 +115,7 @@ def sample(name: str = "tiny") -> Spec:
     (3, 2)
     """
     known = {path.stem: path for path in files()}
-    if name not in known:
-        hint = did_you_mean(str(name), list(known))
-        raise UsageError(Fault(say("api.sample", name=name, known=", ".join(known)), hint=hint))
+    require_word("sample", name, known)
     return reader.load(known[name])
 
 
@@ -182,21 +197,18 @@ def cost(source: Source | None = None, *, preset: str | None = None, **sizes: An
     """
     from blockcalc.costs.count import Cost
     from blockcalc.costs.plan import Sizes, of_file
-    from blockcalc.costs.presets import PRESETS
+    from blockcalc.costs.presets import published
 
     if source is not None:
         if preset is not None or sizes:
             raise UsageError(Fault(say("api.cost")))
         return Cost(of_file(load(source)))
-    if preset is not None and preset not in PRESETS:
-        hint = did_you_mean(preset, list(PRESETS))
-        text = say("plan.preset", word=preset, known=", ".join(PRESETS))
-        raise UsageError(Fault(text, hint=hint))
-    try:
-        plan = PRESETS[preset].plan(**sizes) if preset else Sizes(**sizes).plan()
-    except TypeError:
-        known = ", ".join(Sizes.__dataclass_fields__)
-        raise UsageError(Fault(say("api.sizes", known=known, names=", ".join(sizes)))) from None
+    known = list(Sizes.__dataclass_fields__)
+    unknown = [name for name in sizes if name not in known]
+    if unknown:
+        text = say("api.sizes", known=", ".join(known), names=", ".join(unknown))
+        raise UsageError(Fault(text, hint=did_you_mean(unknown[0], known)))
+    plan = Sizes(**sizes).plan() if preset is None else published(preset).plan(**sizes)
     return Cost(plan)
 
 

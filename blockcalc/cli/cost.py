@@ -89,14 +89,8 @@ class Counted:
         """
         from blockcalc.costs.plan import Sizes, of_file, with_axes
         from blockcalc.docs import samples as embedded
-        from blockcalc.messages.words import did_you_mean
-        from blockcalc.nn.norms import NORMS
 
         sizes = self.sizes()
-        if sizes.get("norm_kind", "layer") not in NORMS:
-            kind, kinds = sizes["norm_kind"], list(NORMS)
-            text = say("plan.norm_kind", word=kind, known=" or ".join(kinds))
-            raise UsageError(Fault(text, hint=did_you_mean(kind, kinds)))
         if self.file is not None and self.preset is not None:
             raise UsageError(Fault(say("cli.formats_two", names="FILE, --preset")))
         if self.preset is not None:
@@ -117,16 +111,11 @@ class Counted:
 
 
 def _preset(preset: str, sets: list[str] | None, sizes: dict[str, Any]) -> Plan:
-    from blockcalc.costs.presets import PRESETS
+    from blockcalc.costs.presets import published
 
     if sets:
         raise UsageError(Fault(say("cli.formats_two", names="--preset, --set")))
-    if preset not in PRESETS:
-        from blockcalc.messages.words import did_you_mean
-
-        text = say("plan.preset", word=preset, known=", ".join(PRESETS))
-        raise UsageError(Fault(text, hint=did_you_mean(preset, list(PRESETS))))
-    return PRESETS[preset].plan(**sizes)
+    return published(preset).plan(**sizes)
 
 
 @with_formats(("pieces", "data"), "help.cost")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from operator import index
+from typing import Any
 
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
-from blockcalc.messages.words import did_you_mean, listed
+from blockcalc.messages.words import described, did_you_mean, listed, require_word
+from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.block import program_of
 from blockcalc.nn.norms import NORMS
 from blockcalc.nn.orders import NORM_KEYS, ORDERS, SUBLAYERS
@@ -50,12 +54,32 @@ class Sizes:
     rope: bool = False
     causal: bool = False
 
+    def __post_init__(self) -> None:
+        """Check the type of every size, its least value and its words.
+
+        Raises
+        ------
+        UsageError
+            A size is not what its field says, or the heads do not divide.
+        """
+        for name in WHOLE:
+            low = 0 if name in ("kv_heads", "d_head") else 1
+            object.__setattr__(self, name, _whole(name, getattr(self, name), low))
+        for name in FLAGS:
+            value = getattr(self, name)
+            if not isinstance(value, bool) and not (value is None and name == "qkv_bias"):
+                raise UsageError(Fault(say("size.flag", name=name, got=described(value))))
+        require_word("norm_kind", self.norm_kind, NORMS)
+        require_word("order", self.order, ORDERS)
+        require_word("activation", self.activation, ACTIVATIONS)
+        self._check_heads()
+
     @property
     def norms(self) -> tuple[str, ...]:
         """Name the norms that the order uses."""
         return NORM_KEYS[: len(SUBLAYERS) * ORDERS[self.order].norms]
 
-    def check(self) -> None:
+    def _check_heads(self) -> None:
         """Raise an error if d_model is not divisible by the heads."""
         if not self.d_head and self.d_model % self.heads:
             text = say("plan.heads", d_model=self.d_model, heads=self.heads)
@@ -65,7 +89,6 @@ class Sizes:
 
     def plan(self, **more: object) -> Plan:
         """Make the plan of a block of these sizes."""
-        self.check()
         d_head = self.d_head or self.d_model // self.heads
         few = self.kv_heads or self.heads
         rope = RopeSpec(True, d_head - d_head % 2, theta=10000.0) if self.rope else None
@@ -98,6 +121,18 @@ class Sizes:
         if self.causal:
             found["attn.causal"] = (self.tokens, self.tokens)
         return found
+
+
+WHOLE = ("d_model", "d_ff", "heads", "kv_heads", "d_head", "tokens", "batch", "layers")
+FLAGS = ("gated", "bias", "qkv_bias", "rope", "causal")
+
+
+def _whole(name: str, value: Any, low: int) -> int:
+    """Convert a whole number of any type, also one of NumPy."""
+    with suppress(TypeError):
+        if not isinstance(value, bool) and index(value) >= low:
+            return index(value)
+    raise UsageError(Fault(say("size.whole", name=name, low=low, got=described(value))))
 
 
 def of_file(spec: Spec) -> Plan:

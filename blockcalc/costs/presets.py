@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from blockcalc.costs.plan import Model, Outside
+from blockcalc.messages.words import require_word
 
 
 def _norm(name: str, width: int, beta: bool = True) -> tuple[Outside, ...]:
@@ -115,3 +116,15 @@ PRESETS: dict[str, Model] = {
     "gemma-7b": _llama("Gemma 7B", "Gemma Team, Gemma (2024), table 1", 3072, 24576, 28, 16, 16, 256000, tied=True,
                        tokens=8192, d_head=256, activation="gelu_tanh"),
 }  # fmt: skip
+
+
+def published(name: str) -> Model:
+    """Give a published model by its name.
+
+    Raises
+    ------
+    UsageError
+        There is no such model.
+    """
+    require_word("preset", name, PRESETS)
+    return PRESETS[name]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from blockcalc.errors import Fault, InputError, UsageError
 from blockcalc.messages import say
-from blockcalc.messages.words import did_you_mean, dims
+from blockcalc.messages.words import dims, require_word
 from blockcalc.nn.block import build
 from blockcalc.nn.run import run
 from blockcalc.nn.spec import Spec
@@ -26,10 +26,9 @@ def choose_loss(spec: Spec, kind: str | None = None) -> Loss:
     """
     out = _result(spec)
     like_x = out.shape == spec.arrays["x"].shape
-    kind = kind or spec.loss or (DEFAULT if like_x else OTHERWISE).kind
-    if kind not in LOSSES:
-        text = say("word.unknown", what="loss", known=", ".join(LOSSES), got=kind)
-        raise UsageError(Fault(text, hint=did_you_mean(kind, list(LOSSES))))
+    if kind is None:
+        kind = spec.loss or (DEFAULT if like_x else OTHERWISE).kind
+    require_word("loss", kind, LOSSES)
     loss = LOSSES[kind]
     own = loss.key == "target" and like_x
     if loss.matrix and loss.matrix not in spec.arrays and not own:

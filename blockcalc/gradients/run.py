@@ -17,7 +17,7 @@ from blockcalc.ops.op import Array, Ref
 from blockcalc.ops.reduce import Reduce
 from blockcalc.program.backward import BackwardSettings, with_gradients
 from blockcalc.program.program import Equation, Program, Section
-from blockcalc.program.trace import Trace, sealed, steps
+from blockcalc.program.trace import Trace, steps
 
 
 def work_gradients(
@@ -55,7 +55,7 @@ def work_gradients(
     values = with_matrix(spec, loss, trace)
     for step in steps(program, values, spec.rounding, len(trace.program.equations)):
         values[step.equation.out.name] = step.value
-    return sealed(Trace(program, values, spec.rounding))
+    return Trace(program, values, spec.rounding)
 
 
 def _refuse_inside(program: Program) -> None:

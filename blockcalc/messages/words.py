@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 
 MOST_LISTED = 40
@@ -59,6 +60,32 @@ def _near(word: str, names: list[str]) -> list[str]:
         if near:
             return [table[near[0]]]
     return []
+
+
+def described(value: object) -> str:
+    """Describe a value of Python: a text in quotes, a number or None as it is, the type of all else.
+
+    Examples
+    --------
+    >>> described("a"), described(2.0), described([1])
+    ("'a'", '2.0', 'a value of type list')
+    """
+    if isinstance(value, str):
+        return f"'{value[:MOST_SHOWN]}'"
+    if value is None or isinstance(value, int | float):
+        return str(value)
+    return say("kind.type", name=type(value).__name__)
+
+
+MOST_SHOWN = 40  # characters of a text
+
+
+def require_word(what: str, value: object, known: Collection[str]) -> None:
+    """Raise an error for a value that is not one of the known words."""
+    if not isinstance(value, str) or value not in known:
+        text = say("word.unknown", what=what, known=", ".join(known), got=described(value))
+        hint = did_you_mean(value, known) if isinstance(value, str) else None
+        raise UsageError(Fault(text, hint=hint))
 
 
 def dims(shape: Sequence[int]) -> str:

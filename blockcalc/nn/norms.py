@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from blockcalc.nn.layers import elementwise
 from blockcalc.nn.settings import NormSettings
@@ -126,7 +127,7 @@ class Norm:
         """Give the closed gradient; None if eps is outside the root, which it does not cover."""
         if spec.outside:
             return None
-        return lambda write, quotient, g: self.gradient(spec, write, quotient, g)
+        return partial(self.gradient, spec)
 
 
 NORMS: dict[str, Norm] = {

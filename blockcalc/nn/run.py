@@ -14,7 +14,7 @@ from blockcalc.nn.settings import SoftmaxSettings
 from blockcalc.nn.spec import Spec
 from blockcalc.ops.op import Array
 from blockcalc.program.program import Program
-from blockcalc.program.trace import Trace, sealed, steps
+from blockcalc.program.trace import Trace, steps
 
 PLAIN_LIMIT = {"float64": 500.0, "float32": 60.0}
 
@@ -81,4 +81,4 @@ def run(spec: Spec, dtype: str = "float64") -> Trace:
         values[step.equation.out.name] = step.value
         if step.equation.out.name in watched and beyond_plain(step.value):
             return run(spec.with_softmax("shifted"), dtype)
-    return sealed(Trace(program, values, spec.rounding))
+    return Trace(program, values, spec.rounding)

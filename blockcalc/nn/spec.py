@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any
 
 from numpy.typing import NDArray
 
-from blockcalc.errors import Place
+from blockcalc.errors import Fault, Place, UsageError
+from blockcalc.messages import say
+from blockcalc.messages.words import described, require_word
 from blockcalc.nn.orders import ORDERS
+from blockcalc.program.read_only import read_only
 from blockcalc.program.rounding import Rounding
 
 EPS = 1e-5
+SOFTMAX = ("plain", "shifted")
 
 
 @dataclass(frozen=True)
@@ -120,34 +126,42 @@ class BlockSpec:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Spec:
-    """A whole file.
+    """A whole file. Two specs are equal only if they are the same object.
 
     Attributes
     ----------
     order : str
-        ``post`` or ``pre``.
+        A key of ``ORDERS``, such as ``post``.
+    blocks : tuple of BlockSpec
+        The blocks, in the order of use.
+    arrays : mapping
+        Every given matrix by its path in the file, ``attn.w_q``; float64, read-only.
     tokens : tuple of tuple of str
         The labels of the rows of x, for each batch entry.
-    arrays : mapping
-        Every given matrix by its path in the file, ``attn.w_q``; float64.
+    title, notes : str or None
+        Texts of the file about itself.
+    final_norm : NormSpec or None
+        The norm after the last block.
+    stop : str or None
+        The last step to compute.
     seed : int or None
         The seed of dropout.
     evaluation : bool
         Whether the file has dropout but is in evaluation mode.
+    rounding : Rounding or None
+        The rounding of every step.
     loss : str or None
         The kind of the loss, a key of ``LOSSES``; its matrix is ``loss.target`` or ``loss.with``.
     expect : mapping
-        Expected values by step; nan for entries left open.
+        Expected values by step; nan for entries left open; read-only.
     origins : mapping
         The origin of each matrix that is not written out.
     remarks : tuple of str
         Notes of the reader: whole numbers that float64 cannot represent, expected values that were ignored.
     source : Source or None
         The text it was read from, which gives the position of every key.
-    built : list
-        Its program, once it has been built: a spec is immutable, so it is built once.
     """
 
     order: str
@@ -166,7 +180,21 @@ class Spec:
     origins: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     source: Any = None
-    built: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
+    # its program, once it has been built: a spec is immutable, so it is built once
+    built: list[Any] = field(default_factory=list, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arrays", read_only(self.arrays))
+        object.__setattr__(self, "expect", read_only(self.expect))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Give what is pickled: a mapping without assignment cannot be."""
+        plain = {"arrays": dict(self.arrays), "expect": dict(self.expect), "built": []}
+        return {**self.__dict__, **plain}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -189,11 +217,15 @@ class Spec:
         return self.source.place(path) if self.source else None
 
     def with_order(self, order: str) -> Spec:
-        """Return a spec with another order, ``post`` or ``pre``."""
+        """Return a spec with another order, a key of ``ORDERS``."""
+        require_word("order", order, ORDERS)
         return self if order == self.order else replace(self, order=order)
 
     def with_eps(self, eps: float) -> Spec:
         """Return a spec in which every norm has this eps."""
+        real = isinstance(eps, Real) and not isinstance(eps, bool)
+        if not real or not 0 <= eps < math.inf:
+            raise UsageError(Fault(say("api.eps", got=described(eps))))
         blocks = tuple(
             replace(b, norms=tuple(replace(norm, eps=eps) for norm in b.norms)) for b in self.blocks
         )
@@ -202,10 +234,13 @@ class Spec:
 
     def with_rounding(self, rounding: Rounding) -> Spec:
         """Return a spec with this rounding of every step."""
+        if not isinstance(rounding, Rounding):
+            raise UsageError(Fault(say("api.rounding", got=described(rounding))))
         return replace(self, rounding=rounding)
 
     def with_softmax(self, form: str) -> Spec:
-        """Return a spec in which every attention has this form of softmax."""
+        """Return a spec in which every attention has this form of softmax, ``plain`` or ``shifted``."""
+        require_word("softmax", form, SOFTMAX)
         blocks = tuple(
             b.with_attention(lambda own: replace(own, softmax=form)) for b in self.blocks
         )

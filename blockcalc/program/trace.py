@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
-from blockcalc.errors import Fault, InputError
+from blockcalc.errors import Fault, InputError, LookupFault
 from blockcalc.messages import say
+from blockcalc.messages.words import described
 from blockcalc.ops.elementwise import Centered, Quotient
 from blockcalc.ops.op import Array
 from blockcalc.program.exactness import Exactness
 from blockcalc.program.program import Equation, Program
+from blockcalc.program.read_only import read_only
 from blockcalc.program.rounding import Rounding
 
 
@@ -27,18 +29,35 @@ class Step:
     value: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trace(Mapping[str, Array]):
     """All values of a run by name; ``trace["scores"]`` finds ``attn.scores``.
 
-    Iterating gives the names of the steps in order.
+    Iterating gives the names of the steps in order. Its arrays are read-only, because they belong to one run.
+    Two traces are equal only if they are the same object.
     """
 
     program: Program
     arrays: Mapping[str, Array]
     rounding: Rounding | None = None
 
+    __eq__ = object.__eq__  # that of a mapping compares arrays, which have no single answer
+    __hash__ = object.__hash__
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arrays", read_only(self.arrays))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Give what is pickled: a mapping without assignment cannot be."""
+        return {**self.__dict__, "arrays": dict(self.arrays)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
     def __getitem__(self, name: str) -> Array:
+        if not isinstance(name, str):
+            raise LookupFault(Fault(say("step.type", got=described(name))))
         return self.arrays[self.program.find(name)]
 
     def __iter__(self) -> Iterator[str]:
@@ -52,13 +71,6 @@ class Trace(Mapping[str, Array]):
         for index, eq in enumerate(self.program.equations[first:last], first):
             inputs = tuple(self.arrays[ref.name] for ref in eq.inputs)
             yield Step(index, eq, inputs, self.arrays[eq.out.name])
-
-
-def sealed(trace: Trace) -> Trace:
-    """Make the arrays of a trace read-only, because they belong to one run."""
-    for array in trace.arrays.values():
-        array.setflags(write=False)
-    return trace
 
 
 def steps(

@@ -9,6 +9,7 @@ from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean
 from blockcalc.nn import activations
 from blockcalc.nn.activations import ACTIVATIONS, ALIASES
+from blockcalc.nn.spec import SOFTMAX
 from blockcalc.reading.checker import Checker, kind_of, quoted
 from blockcalc.reading.value_types import (
     FRACTION,
@@ -30,7 +31,6 @@ from blockcalc.reading.value_types import (
 )
 
 GATED = ("gate", "up", "down")
-SOFTMAX = ("plain", "shifted")
 QKV_LAYOUTS = ("blocks", "per_head")
 
 

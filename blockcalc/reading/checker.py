@@ -311,7 +311,9 @@ def kind_of(value: Any) -> str:
         huge = isinstance(value, int) and value.bit_length() > 1000
         return say("kind.huge") if huge else say("kind.number", text=short(str(value)))
     names = {list: "list", dict: "mapping", type(None): "nothing"}
-    return say(f"kind.{names.get(type(value), 'other')}")
+    if type(value) in names:
+        return say(f"kind.{names[type(value)]}")
+    return say("kind.type", name=type(value).__name__)
 
 
 def depth_of(value: Any) -> int:

@@ -29,6 +29,7 @@ def load(
     sets: Sequence[tuple[str, Any]] = (),
     orders: Sequence[str] = (),
     shapes_only: bool = False,
+    typed: bool = True,
 ) -> Spec:
     """Read a file, or the same content as a dict, into a checked spec.
 
@@ -39,10 +40,12 @@ def load(
     sets : sequence of (key, value)
         Keys that override the file: ``("attn.scale", "none")``. A text is read as in a file.
     orders : sequence of str
-        The orders, ``post`` or ``pre``, to check it for; that of the file if empty. The spec
+        The orders, keys of ``ORDERS``, to check it for; that of the file if empty. The spec
         has the first; ``with_order`` gives the others.
     shapes_only : bool
         Read only the headers of named files, and draw no numbers: such matrices have a shape but no values.
+    typed : bool
+        Whether ``sets`` were typed on the command line: their errors name the option.
 
     Raises
     ------
@@ -63,7 +66,7 @@ def load(
         text.data = _plain(text.data)  # a copy in which aliases share nothing
     for key, value in sets:
         for one in _every(text.data, key):
-            _set(text, one, value if isinstance(value, str) else _plain(value))
+            _set(text, one, value if isinstance(value, str) else _plain(value), typed)
     return check(Checker(text, shapes_only), orders)
 
 

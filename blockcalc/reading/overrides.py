@@ -8,7 +8,7 @@ from typing import Any
 
 from blockcalc.errors import Fault, InputError, Place, UsageError
 from blockcalc.files.decode import read_value
-from blockcalc.files.source import Path, Source, is_index, short
+from blockcalc.files.source import Path, Source, is_index
 from blockcalc.files.yaml_text import plain_scalar
 from blockcalc.messages import say
 from blockcalc.program.rounding import Rounding
@@ -68,10 +68,13 @@ def _every(data: Any, key: str) -> list[str]:
     return [f"{before}.{i}.{after}" for i in range(len(data))]
 
 
-def _set(source: Source, key: str, value: Any) -> None:
-    """Set one key, overriding the file; a text is read as in a file."""
-    typed = value if isinstance(value, str) else short(str(value))
-    origin = Place(f"--set {key}={typed}")
+def _set(source: Source, key: str, value: Any, typed: bool) -> None:
+    """Set one key, overriding the file; a text is read as in a file.
+
+    Errors name the option if it was typed on the command line, otherwise the key.
+    """
+    given = f"{key}={value}" if isinstance(value, str) else key
+    origin = Place(f"--set {given}" if typed else given)
     path: Path = tuple(int(p) if is_index(p) else p for p in key.split("."))
     for holder_path in (("expect",), ("dropout", "p"), ("dropout", "keep")):
         n = len(holder_path)

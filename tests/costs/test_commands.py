@@ -55,7 +55,7 @@ def test_the_commands_write_json_and_latex(tmp_path: Path) -> None:
         (("--double", "width"), "--double takes one of tokens, batch, d_model, d_ff, heads, layers; this is 'width'"),
         (("--double", "heads"), "at that size the shapes do not fit: attn.concat is 3×4"),
         (("--dtype", "fp12"), "--dtype is one of fp64"),
-        (("--norm-kind", "batch"), "--norm-kind is layer or rms"),
+        (("--norm-kind", "batch"), "norm_kind is one of layer, rms; this is 'batch'"),
         (("--latex", "--json"), "--latex and --json"),
         (("-o", "a.txt"), "--latex, --json"),
         (("--lora", "4", "--lora-on", "w_o"), "the block has no matrix w_o"),

@@ -274,12 +274,12 @@ def test_what_is_set_has_no_column() -> None:
     with pytest.raises(BlockcalcError) as caught:
         blockcalc.load({"x": [[1]], "attn": {"out": [[1]]}}, [("x", "[[1，2]]")])
     assert report(caught.value) == (
-        "--set x=[[1，2]]: a number is expected; this is the text '1，2'\n"
+        "x=[[1，2]]: a number is expected; this is the text '1，2'\n"
         "  full-width comma U+FF0C: write ',' instead"
     )
     with pytest.raises(BlockcalcError) as caught:
         blockcalc.load({"x": [[1]]}, [("x", "[[1，[2]]")])
-    assert str(caught.value.faults[0].place) == "--set x=[[1，[2]]:1:4"
+    assert str(caught.value.faults[0].place) == "x=[[1，[2]]:1:4"
     with pytest.raises(BlockcalcError) as caught:
         blockcalc.load({"x": [["−1"]], "attn": {"out": [[1]]}})
     assert str(caught.value).endswith("the text '−1' (minus sign U+2212: write '-' instead)")

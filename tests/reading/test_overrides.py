@@ -159,8 +159,6 @@ def test_what_is_no_list_of_pairs_is_refused(sets: Any) -> None:
 
 
 def test_values_of_python_are_blamed_in_short() -> None:
-    assert refused(lambda: blockcalc.load(GIVEN, {"x.0.0": None})).startswith("--set x.0.0=None: ")
+    assert refused(lambda: blockcalc.load(GIVEN, {"x.0.0": None})).startswith("x.0.0: ")
     said = refused(lambda: blockcalc.load(GIVEN, {"x": [[1] * 100, [2]]}))
-    assert said.startswith(
-        "--set x=[[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,...: x: row 2 has 1 number"
-    )
+    assert said.startswith("x: x: row 2 has 1 number")

@@ -1,0 +1,127 @@
+"""Wrong values from Python: each gets an error of the package that names the value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import blockcalc
+from blockcalc import UsageError
+from blockcalc.errors import LookupFault
+from tests.helpers import TINY, TINY_SPEC, refused
+
+SPEC: Any = TINY_SPEC
+API: Any = blockcalc  # called with values of other types than it takes
+TRACE = blockcalc.run(TINY_SPEC)
+
+
+def said(call: Callable[[], object]) -> str:
+    with pytest.raises(UsageError) as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "text"),
+    [
+        ({"activation": "foo"}, "activation is one of relu, gelu,"),
+        ({"order": "foo"}, "order is one of post, pre; this is 'foo'"),
+        ({"norm_kind": "foo"}, "norm_kind is one of layer, rms; this is 'foo'"),
+        ({"heads": 0}, "heads is a whole number of at least 1; this is 0"),
+        ({"heads": 2.0}, "this is 2.0"),
+        ({"heads": True}, "this is True"),
+        ({"d_model": 0}, "d_model is a whole number of at least 1"),
+        ({"layers": -2}, "layers is a whole number of at least 1"),
+        ({"d_ff": -5}, "d_ff is"),
+        ({"kv_heads": -1}, "kv_heads is a whole number of at least 0"),
+        ({"batch": 0}, "batch is"),
+        ({"tokens": "5"}, "this is '5'"),
+        ({"tokens": 5.5}, "this is 5.5"),
+        ({"tokens": [5]}, "this is a value of type list"),
+        ({"bias": "yes"}, "bias is True or False; this is 'yes'"),
+        ({"rope": None}, "rope is True or False; this is None"),
+        ({"preset": 3}, "preset is one of transformer-base, bert-base,"),
+        ({"preset": [1]}, "this is a value of type list"),
+        ({"preset": ""}, "this is ''"),
+        ({"preset": "gpt3"}, "did you mean 'gpt2'?"),
+        ({"preset": "gpt2", "heads": 0}, "heads is"),
+        ({"d_modl": 3, "heads": 0}, "there is no size d_modl; the sizes are d_model, d_ff, heads,"),
+        ({"preset": "gpt2", "d_modl": 3}, "did you mean 'd_model'?"),
+    ],
+)  # fmt: skip
+def test_a_size_is_checked(sizes: dict[str, Any], text: str) -> None:
+    assert text in said(lambda: blockcalc.cost(**sizes))
+
+
+def test_a_size_may_be_a_whole_number_of_numpy() -> None:
+    sized = blockcalc.cost(d_model=np.int64(8), heads=2, d_ff=8, qkv_bias=None)
+    assert sized.parameters_of() == blockcalc.cost(d_model=8, heads=2, d_ff=8).parameters_of()
+
+
+@pytest.mark.parametrize("source", [TINY_SPEC, TINY])
+def test_an_unknown_order(source: Any) -> None:
+    text = "order is one of post, pre; this is 'posst' (did you mean 'post'?)"
+    assert said(lambda: API.load(source, order="posst")) == text
+    assert "this is ''" in said(lambda: API.load(source, order=""))
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: SPEC.with_order([1]), "order is one of post, pre; this is a value of type list"),
+        (lambda: SPEC.with_softmax("foo"), "softmax is one of plain, shifted; this is 'foo'"),
+        (lambda: SPEC.with_eps("a"), "eps is a finite number of at least 0; this is 'a'"),
+        (lambda: SPEC.with_eps(-1), "this is -1"),
+        (lambda: SPEC.with_eps(float("nan")), "this is nan"),
+        (lambda: SPEC.with_eps(float("inf")), "this is inf"),
+        (lambda: SPEC.with_eps(True), "this is True"),
+        (lambda: SPEC.with_rounding(3), "a Rounding is expected, such as Rounding('decimals', 3); this is 3"),
+        (lambda: API.load(TINY_SPEC, {"x": 1}), "a Spec has been read already"),
+        (lambda: API.load(""), "the name of the file is empty"),
+        (lambda: API.run(TRACE), "this is a Trace, the result of a run"),
+        (lambda: API.compare(TINY, TRACE), "a Spec, a path or a dict is expected"),
+        (lambda: API.sample([1]), "sample is one of tiny,"),
+        (lambda: API.sample({}), "this is a value of type dict"),
+        (lambda: API.sample(np.ones(2)), "this is a value of type ndarray"),
+        (lambda: API.sample("tiny2"), "this is 'tiny2' (did you mean 'tiny'?)"),
+        (lambda: API.grad(TINY_SPEC, 3), "loss is one of sum, mse, dot; this is 3"),
+        (lambda: API.grad(TINY_SPEC, [1]), "this is a value of type list"),
+        (lambda: API.grad(TINY_SPEC, ""), "this is ''"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_named(call: Callable[[], object], text: str) -> None:
+    assert text in said(call)
+
+
+@pytest.mark.parametrize("name", [3, None, [1], ("out",)])
+def test_the_name_of_a_step_is_a_text(name: Any) -> None:
+    with pytest.raises(LookupFault, match="the name of a step is a text"):
+        TRACE[name]
+    assert name not in TRACE
+
+
+def test_an_eps_may_be_a_number_of_numpy() -> None:
+    assert SPEC.with_eps(np.float32(0.5)).blocks[0].norms[0].eps == 0.5
+
+
+def test_an_object_in_a_file_is_named_by_its_type() -> None:
+    assert "this is a value of type object" in refused(lambda: API.load({"x": object()}))
+
+
+def test_what_is_set_from_python_is_named_by_its_key() -> None:
+    for value, name in (([[1, 0]], "ffn.w_2"), ("[[1, 0]]", "ffn.w_2=[[1, 0]]")):
+        text = refused(lambda value=value: blockcalc.load(TINY, {"ffn.w_2": value}))
+        assert text.startswith(f"{name}: ffn.w_2 has 1 row")
+
+
+def test_a_path_may_be_of_bytes(tmp_path: Path) -> None:
+    class Bytes:
+        def __fspath__(self) -> bytes:
+            return str(tmp_path / "a.yaml").encode()
+
+    (tmp_path / "a.yaml").write_bytes(Path(TINY).read_bytes())
+    assert blockcalc.load(Bytes()).order == "post"  # type: ignore[arg-type]
