@@ -15,7 +15,7 @@ from blockcalc.errors import Fault, UsageError
 from blockcalc.files.decode import read_text
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean, require_word
-from blockcalc.nn.orders import ORDERS
+from blockcalc.nn.orders import ORDERS, compared
 from blockcalc.nn.run import run as run_spec
 from blockcalc.nn.spec import Spec
 from blockcalc.program.align import align
@@ -236,7 +236,9 @@ class Comparison:
 
 
 def compare(a: Source, b: Source | None = None) -> Comparison:
-    """Compute two blocks, or one in post-norm and in pre-norm order, and pair their steps.
+    """Compute two blocks, or one in two orders, and pair their steps.
+
+    The two orders are post-norm and its own, or pre-norm if its own is post-norm.
 
     Examples
     --------
@@ -245,7 +247,7 @@ def compare(a: Source, b: Source | None = None) -> Comparison:
     """
     one = load(a)
     if b is None:
-        first, second = run(one.with_order("post")), run(one.with_order("pre"))
+        first, second = (run(one.with_order(order)) for order in compared(one.order))
     else:
         first, second = run(one), run(b)
     return Comparison(first, second, tuple(_pairs(first, second)))

@@ -30,7 +30,8 @@ def with_formats(parts: Sequence[str], texts: str = "help") -> Callable[..., Cal
 
     def flag(name: str) -> Any:
         own = f"{texts}.{name}"
-        text = say(own if known(own) else f"help.{name}")
+        plain = f"help.{name}"
+        text = say(own if known(own) else plain if known(plain) else "help.format_of", name=name)
         return Annotated[bool, typer.Option(f"--{name}", help=text)]
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:

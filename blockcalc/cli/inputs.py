@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,7 @@ class Reading:
     sets: SetOpt = None
     rounding: RoundOpt = None
 
-    def spec(self, file: str | None, orders: Sequence[str] = ()) -> Spec:
+    def spec(self, file: str | None, orders: Callable[[str], Sequence[str]] | None = None) -> Spec:
         """Read a file, or the built-in sample, with the overrides of the command line."""
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         from blockcalc.docs import samples as embedded
@@ -64,7 +64,9 @@ class Reading:
         pairs = parse_sets(self.sets or [], options)
         if file == "-" and sys.stdin is not None and sys.stdin.isatty():
             print(say("cli.waiting"), file=sys.stderr)
-        spec = load(embedded.default() if file is None else file, pairs, [norm] if norm else orders)
+        spec = load(
+            embedded.default() if file is None else file, pairs, [norm] if norm else orders or ()
+        )
         if self.eps is not None:
             spec = spec.with_eps(parse_eps(self.eps))
         if self.rounding is not None:

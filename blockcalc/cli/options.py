@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from blockcalc.explain.depth import Detail
-from blockcalc.messages import say
+from blockcalc.messages import known, say
 from blockcalc.nn.orders import ORDERS
 from blockcalc.program.loss import LOSSES
+from blockcalc.views import FORMATS
 
 
 class Order(StrEnum):
@@ -58,6 +59,15 @@ def words(kind: type[StrEnum]) -> str:
     return "|".join(kind)
 
 
+def _losses() -> str:
+    """List the kinds of losses, each with what it is if it has such a text."""
+    texts = {kind: f"help.loss.{kind}" for kind in LOSSES}
+    return "; ".join(f"{kind}, {say(key)}" if known(key) else kind for kind, key in texts.items())
+
+
+FIRST, SECOND, *_ = ORDERS
+FRAMED = ", ".join(f"--{name}" for name, form in FORMATS.items() if form.document)
+
 # the types of parameters, one for each option ----------------------------------------------------
 
 Formats = Mapping[str, bool] | None  # a flag for each: see ``with_formats``
@@ -66,7 +76,8 @@ NormOpt = Annotated[
     Order | None, typer.Option("--norm", metavar=words(Order), help=say("help.norm"))
 ]
 LossOpt = Annotated[
-    LossKind | None, typer.Option("--loss", metavar=words(LossKind), help=say("help.loss"))
+    LossKind | None,
+    typer.Option("--loss", metavar=words(LossKind), help=say("help.loss", kinds=_losses())),
 ]
 ChainOpt = Annotated[bool, typer.Option("--chain", help=say("help.chain"))]
 RateOpt = Annotated[str | None, typer.Option("--lr", metavar="NUMBER", help=say("help.lr"))]
@@ -111,16 +122,18 @@ LayersOpt = Annotated[int | None, _size("layers")]
 PresetOpt = Annotated[str | None, typer.Option("--preset", metavar="NAME", help=say("help.preset"))]
 GatedOpt = Annotated[bool | None, typer.Option("--gated/--plain", help=say("help.gated"))]
 NormKindOpt = Annotated[
-    str | None, typer.Option("--norm-kind", metavar="layer|rms", help=say("help.norm_kind"))
+    str | None, typer.Option("--norm-kind", metavar="KIND", help=say("help.norm_kind"))
 ]
 BiasOpt = Annotated[bool | None, typer.Option("--bias/--no-bias", help=say("help.bias"))]
 OutputOpt = Annotated[
     str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.output"))
 ]
 ForceOpt = Annotated[bool, typer.Option("--force", help=say("help.force"))]
-OtherArg = Annotated[str | None, typer.Argument(metavar="OTHER", help=say("help.other"))]
+OtherArg = Annotated[
+    str | None, typer.Argument(metavar="OTHER", help=say("help.other", first=FIRST, second=SECOND))
+]
 GradOpt = Annotated[bool, typer.Option("--grad", help=say("help.export.grad"))]
-FragmentOpt = Annotated[bool, typer.Option("--fragment", help=say("help.fragment"))]
+FragmentOpt = Annotated[bool, typer.Option("--fragment", help=say("help.fragment", names=FRAMED))]
 NumericOpt = Annotated[bool, typer.Option("--numeric", help=say("help.numeric"))]
 DepthsOpt = Annotated[str | None, typer.Option("--depths", metavar="N,N", help=say("help.depths"))]
 DtypeOpt = Annotated[str, typer.Option("--dtype", metavar="NAME", help=say("help.dtype"))]

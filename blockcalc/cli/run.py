@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +11,12 @@ import typer
 from blockcalc.cli.formats import with_formats
 from blockcalc.cli.groups import Without, grouped
 from blockcalc.cli.inputs import Backward, Errors, Reading, Screen, Showing, Writing
-from blockcalc.cli.options import FileArg, Formats, FragmentOpt, GradOpt, OtherArg
+from blockcalc.cli.options import FRAMED, FileArg, Formats, FragmentOpt, GradOpt, OtherArg
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
+from blockcalc.nn.orders import compared
 from blockcalc.shell.argv import Command
+from blockcalc.views import FORMATS
 
 if TYPE_CHECKING:
     from blockcalc.nn.spec import Spec
@@ -26,12 +27,12 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command(help=say("help.run"), cls=Command)(run)
     app.command(help=say("help.compare"), cls=Command)(compare)
-    app.command(help=say("help.export"), cls=Command)(export)
+    app.command(help=say("help.export", names=", ".join(FORMATS)), cls=Command)(export)
 
 
-def _load(file: str | None, reading: Reading, orders: Sequence[str] = ()) -> tuple[Spec, Trace]:
-    """Read a file, and compute it in the first of the orders."""
-    spec = reading.spec(file, orders)
+def _load(file: str | None, reading: Reading) -> tuple[Spec, Trace]:
+    """Read a file, and compute it."""
+    spec = reading.spec(file)
     from blockcalc.nn.run import run as work
 
     return spec, work(spec)
@@ -75,14 +76,13 @@ def compare(
     """Show two runs side by side in the terminal."""
     if file == other == "-":
         raise UsageError(Fault(say("cli.stdin_twice")))
-    first = _load(file, reading, () if other else ("post", "pre"))
-    from blockcalc.nn.run import run as work
-
     if other:
-        second = _load(other, reading)
+        first, second = _load(file, reading), _load(other, reading)
     else:
-        spec = first[0].with_order("pre")
-        second = spec, work(spec)
+        spec = reading.spec(file, compared)
+        from blockcalc.nn.run import run as work
+
+        first, second = ((own, work(own)) for own in map(spec.with_order, compared(spec.order)))
     from blockcalc.explain.comparison import compare as pieces
 
     depth = replace(showing, no_prose=True).depth()
@@ -109,7 +109,7 @@ def export(
     output = writing.output
     chosen = choose_format(asked or {}, output)
     if fragment and not chosen.document:
-        raise UsageError(Fault(say("cli.fragment")))
+        raise UsageError(Fault(say("cli.fragment", names=FRAMED)))
     if chosen.binary and output in (None, "-") and sys.stdout.isatty():
         raise UsageError(Fault(say("cli.binary", name=chosen.name)))
     if not grad and (backward.loss or backward.chain or backward.lr):

@@ -122,7 +122,7 @@ class Explainer:
             title = say(f"remark.result{'.stop' if self.spec.stop else stack}", name=last.ref.name)
             yield Result(title, last.operand, tuple(last.grids(self.labels)))
             if not (ORDERS[self.spec.order].normalized or self.spec.stop or self.spec.final_norm):
-                yield Remark(say("remark.no_final_norm"))
+                yield Remark(say("remark.no_final_norm", order=say(f"word.{self.spec.order}")))
 
     def walk(self, first: int, last: int) -> Iterator[Piece]:
         """Explain some steps, under the headings of their sections."""

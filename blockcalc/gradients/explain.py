@@ -13,7 +13,7 @@ from blockcalc.explain.head import collapses, head, two_features
 from blockcalc.explain.steps import Explainer
 from blockcalc.gradients.loss import loss_text
 from blockcalc.gradients.run import gradient_of, norm_of, parameters, scale
-from blockcalc.messages import say
+from blockcalc.messages import known, say
 from blockcalc.messages.words import dims
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.settings import NormSettings
@@ -30,7 +30,6 @@ from blockcalc.program.program import Equation, Section
 from blockcalc.program.trace import Step, Trace
 
 NOTHING = 1e-13  # relative to the largest gradient: smaller entries are round-off
-INNER = ("product", "row_sum", "row_mean", "product_mean", "each", "along", "slope")
 
 
 def explain_gradient(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Piece]:
@@ -84,8 +83,7 @@ class GradientExplainer(Explainer):
         return text, say("loss.value", value=value)
 
     def _how(self) -> tuple[str, ...]:
-        names = {eq.out.name.rpartition(".")[2] for eq in self.program.equations}
-        closed = bool(names & {"row_sum", "product_mean"})
+        closed = any(eq.out.part == "closed" for eq in self.program.equations)
         parts = [say("gradients.closed" if closed else "gradients.chain")] if self._inside() else []
         parts += [say("gradients.rounded")] if self.trace.rounding else []
         return (*parts, say("gradients.names"))
@@ -122,8 +120,9 @@ class GradientExplainer(Explainer):
         if section is None or section.kind not in ("loss", "grad"):
             return super().heading(section, name)
         key = "loss" if section.kind == "loss" else f"grad.{section.settings.of}"
-        prose = say(f"prose.{key}") if self.depth.prose else None
-        return Heading(say(f"section.{key}"), section.name, prose or None)
+        prose = say(f"prose.{key}") if self.depth.prose and known(f"prose.{key}") else None
+        title = say(f"section.{key}" if known(f"section.{key}") else "section.grad")
+        return Heading(title, section.name, prose or None)
 
     def step_title(self, step: Step) -> str:
         name = step.equation.out.name
@@ -135,8 +134,8 @@ class GradientExplainer(Explainer):
             return super().step_title(step)
         own = name.removeprefix("grad.")
         *_, last = own.split(".")
-        if last in INNER and own not in self.names:
-            return say(f"step.grad.{last}")
+        if step.equation.out.part in ("inner", "closed"):
+            return say(f"step.grad.{last}") if known(f"step.grad.{last}") else last
         target, _, way = own.partition(".from.")
         if way:
             return say("step.grad.part", name=target, way=way)

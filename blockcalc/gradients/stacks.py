@@ -1,4 +1,4 @@
-"""Stacks of the same block, in both orders."""
+"""Stacks of the same block, in every order."""
 
 from __future__ import annotations
 

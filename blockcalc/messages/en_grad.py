@@ -37,7 +37,7 @@ TEXTS: dict[str, str] = {
     "grad.inside.hint": "stop at attn.weights or later, or use softmax: plain",
     "lr.finite": "--lr is a number above 0, such as 0.1; this is '{text}'",
     "heading.depths": "Stacks of {depths} blocks",
-    "prose.depths": "{loss}. The block of the file is stacked in both orders, each copy with its own matrices. The norm is that of the gradient with respect to all parameters of a block; RMS is that of the output of the block; the shares compare the output of a layer with the residual that it is added to, ‖F(x)‖ / ‖x‖.",
+    "prose.depths": "{loss}. The block of the file is stacked in every order, each copy with its own matrices. The norm is that of the gradient with respect to all parameters of a block; RMS is that of the output of the block; the shares compare the output of a layer with the residual that it is added to, ‖F(x)‖ / ‖x‖.",
     "depths.text": "--depths takes numbers of blocks from 1 to 64, such as 1,2,4; this is '{text}'",
     "depths.stop": "--depths stacks whole blocks; remove stop",
     "depths.alone": "--depths shows only stacks; remove {options}",

@@ -72,6 +72,21 @@ ORDERS: dict[str, Order] = {
     "pre": Order(pre_norm, normalized=False),
 }
 
+
+def compared(order: str) -> tuple[str, str]:
+    """Give the two orders in which a file is compared with itself: the first of all, and its own.
+
+    If its own is the first, the other is the second of all.
+
+    Examples
+    --------
+    >>> compared("post"), compared("pre")
+    (('post', 'pre'), ('post', 'pre'))
+    """
+    first, second, *_ = ORDERS
+    return first, second if order == first else order
+
+
 SUBLAYERS = ("attn", "ffn")  # the keys of a block's sublayers, in the order of use
 NORM_KEYS = tuple(
     f"norm{i}" for i in range(1, len(SUBLAYERS) * max(o.norms for o in ORDERS.values()) + 1)

@@ -21,7 +21,8 @@ from blockcalc.program.builder import Builder
 from blockcalc.program.loss import Loss
 from blockcalc.program.program import Equation, Program, Section
 
-INNER = {"product": "prod", "row_sum": "sum", "product_mean": "mean_prod", "row_mean": "mean"}
+# the symbols of the parts of a gradient; a part without one has its own name
+SYMBOLS = {"product": "prod", "row_sum": "sum", "product_mean": "mean_prod", "row_mean": "mean"}
 
 
 @dataclass(frozen=True)
@@ -203,9 +204,10 @@ class _Backward:
             own = [last if operand is None else operand for operand in operands]
             here = [operand for operand in own if operand is not None]
             final = k == len(lines) - 1
-            inner = name if final else f"{name}.{part}"
-            letter = symbol if final else {"each": "each", "along": "along", "slope": "slope"}[part]
-            last = self.b.add(inner, letter, op, *here, axes=ref.axes if final else None)
+            if final:
+                last = self.b.add(name, symbol, op, *here, axes=ref.axes)
+            else:
+                last = self.b.add(f"{name}.{part}", part, op, *here, part="inner")
         if last is None:
             assert g is not None
             self.b.alias(g, name)
@@ -238,7 +240,8 @@ class _Backward:
         assert section.gradient is not None
 
         def write(part: str, op: Op, *refs: Ref) -> Ref:
-            return self.b.add(f"{name}.{part}", INNER[part], op, *refs)
+            symbol = SYMBOLS.get(part, part)
+            return self.b.add(f"{name}.{part}", symbol, op, *refs, part="closed")
 
         return section.gradient(write, eq, g)
 

@@ -76,7 +76,7 @@ def _norm(c: Checker, value: Any, path: Path) -> dict[str, Any]:
         found = c.mapping(value, path, _NORM)
         kind = found.get("kind")
         if kind and not NORMS[kind].variance and found.get("variance") == "sample":
-            c.fault((*path, "variance"), say("norm.rms_variance"))
+            c.fault((*path, "variance"), say("norm.no_variance", kind=kind))
         return found
     hint = say("hint.norm_kind", kind=value) if value in KINDS else None
     return {"order": c.words(value, path, tuple(ORDERS), "norm", hint)}

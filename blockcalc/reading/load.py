@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -23,11 +23,13 @@ from blockcalc.reading.overrides import _every, _set
 from blockcalc.reading.shapes import check_shapes
 from blockcalc.reading.value_types import keys_in, section
 
+Orders = Sequence[str] | Callable[[str], Sequence[str]]
+
 
 def load(
     source: str | FilePath | Mapping[str, Any],
     sets: Sequence[tuple[str, Any]] = (),
-    orders: Sequence[str] = (),
+    orders: Orders = (),
     shapes_only: bool = False,
     typed: bool = True,
 ) -> Spec:
@@ -39,9 +41,10 @@ def load(
         A YAML or JSON file; ``-`` is standard input. A mapping may hold NumPy arrays.
     sets : sequence of (key, value)
         Keys that override the file: ``("attn.scale", "none")``. A text is read as in a file.
-    orders : sequence of str
+    orders : sequence of str, or callable
         The orders, keys of ``ORDERS``, to check it for; that of the file if empty. The spec
-        has the first; ``with_order`` gives the others.
+        has the first; ``with_order`` gives the others. A function gives them from the order
+        of the file, which the spec then keeps.
     shapes_only : bool
         Read only the headers of named files, and draw no numbers: such matrices have a shape but no values.
     typed : bool
@@ -110,7 +113,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
+def check(c: Checker, orders: Orders = ()) -> Spec:
     """Check everything in each of the orders, and return the spec."""
     data = c.source.data
     if not isinstance(data, dict):
@@ -139,8 +142,10 @@ def check(c: Checker, orders: Sequence[str] = ()) -> Spec:
             arrays=c.arrays, origins=c.origins, remarks=tuple(c.inexact), source=c.source, **found
         ),
     )
-    for order in orders or (spec.order,):
+    chosen = orders(spec.order) if callable(orders) else orders
+    kept = spec.order if callable(orders) or not orders else orders[0]
+    for order in chosen or (spec.order,):
         spec = _judged(c, spec.with_order(order))
         _check_steps(c, spec, top)
         c.give_up()
-    return spec.with_order(orders[0]) if orders else spec
+    return spec.with_order(kept)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from blockcalc.messages import say
+from blockcalc.nn.orders import compared
 from blockcalc.shell.pages import help_of
 from blockcalc.shell.usage import HELP, options_of, places_of, scan, takes_value
 
@@ -160,7 +161,7 @@ def _programs(asked: Asked) -> Iterator[Program]:
             program = with_gradients(program, loss, "--chain" in asked.given)
         yield program
         if asked.named == "compare" and len(asked.words) < 2:
-            yield build(spec.with_order("pre" if spec.order == "post" else "post"))
+            yield from (build(spec.with_order(order)) for order in compared(spec.order))
 
 
 def _steps(asked: Asked, text: str) -> Iterable[str]:
@@ -193,6 +194,12 @@ def _axes(asked: Asked, text: str) -> Iterable[str]:
     from blockcalc.costs.plan import AXES
 
     return AXES
+
+
+def _norm_kinds(asked: Asked, text: str) -> Iterable[str]:
+    from blockcalc.nn.norms import NORMS
+
+    return NORMS
 
 
 def _matrices(asked: Asked, text: str) -> Iterable[str]:
@@ -235,7 +242,7 @@ VALUES: dict[str, Callable[[Asked, str], Iterable[str]]] = {
     "--dtype": _types,
     "--double": _axes,
     "--lora-on": _matrices,
-    "--norm-kind": lambda asked, text: ("layer", "rms"),
+    "--norm-kind": _norm_kinds,
 }
 LISTS = {"--steps", "--lora-on"}  # values separated by commas
 

@@ -74,6 +74,6 @@ def test_a_difference_of_exactly_0_is_no_note_about_relu(monkeypatch: pytest.Mon
 
 
 def test_an_unknown_loss_is_refused_with_the_nearest() -> None:
-    with pytest.raises(UsageError, match="loss is one of sum, mse, dot; this is msee") as error:
+    with pytest.raises(UsageError, match="loss is one of sum, mse, dot; this is 'msee'") as error:
         choose_loss(blockcalc.load(BLOCK), "msee")
     assert error.value.faults[0].hint == "did you mean 'mse'?"

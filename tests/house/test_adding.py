@@ -34,7 +34,6 @@ TEXTS = {
     "prose.grad.scale_norm": "The length is divided by once more.",
     "loss.mae": "L = mean over all N entries of |{name} - loss.target|",
     "loss.mae.x": "L = mean over all N entries of |{name} - x|",
-    "help.plain": "Headings and worked lines as plain text.",
 }  # fmt: skip
 MISH = """    "mish": _activation(
         "Mish", lambda x: x * call("tanh", call("ln", 1.0 + exp(x))),
@@ -55,7 +54,7 @@ def scale_norm_gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref
     """dx = (dy - n sum(dy n)) / length."""
     n, length = quotient.out, quotient.inputs[1]
     product = write("product", Elementwise.on(lambda a, b: a * b, g, n), g, n)
-    total = write("row_sum", Reduce("sum"), product)
+    total = write("overlap", Reduce("sum"), product)
     op = Slope.on(lambda a, n, m, s: call("over", a - n * m, s), g, n, total, length)
     return [("", op, (g, n, total, length))]
 
@@ -223,6 +222,13 @@ def test_what_was_added_is_seen(copy: Path) -> None:
     norms_alone = run(copy, "grad", "block.json", "--set", "attn={out: [[1, 0, 0], [0, 1, 1]]}")
     assert "softmax and norms by their closed forms" in norms_alone
     assert "sandwich" in run(copy, "grad", "block.json", "--depths", "1")
+    sides = run(copy, "compare", "block.json")
+    assert "post-norm: a norm after each residual" in sides
+    assert "sandwich: a norm before and after each layer" in sides
+    assert "pre-norm" not in sides
+    assert "Write in the format plain." in run(copy, "export", "--help")
+    wrong = failed(copy, "cost", "--d-model", "8", "--norm-kind", "scal")
+    assert "norm_kind is one of layer, rms, scale; this is 'scal'" in wrong
     assert "# Attention" in run(copy, "export", "block.json", "-o", "-", "--plain")
 
 

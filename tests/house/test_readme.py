@@ -14,6 +14,10 @@ import yaml
 
 import blockcalc
 from blockcalc.docs.samples import folder
+from blockcalc.nn.activations import ACTIVATIONS, ALIASES
+from blockcalc.nn.norms import NORMS
+from blockcalc.nn.orders import ORDERS
+from blockcalc.program.loss import LOSSES
 from tests.helpers import HERE, cli
 from tests.picture import PICTURE, drawn
 
@@ -95,3 +99,11 @@ def test_every_package_is_in_the_house() -> None:
 def test_no_page_names_a_place_of_a_machine() -> None:
     for text in TEXTS.values():
         assert os.path.expanduser("~") not in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*ACTIVATIONS, *ALIASES, *NORMS, *ORDERS, *LOSSES],
+)
+def test_every_name_that_a_file_may_have_is_on_the_format_page(name: str) -> None:
+    assert re.search(rf"[`{{ ,:(]{name}[`,}}) ]", PAGES["format"])

@@ -28,7 +28,7 @@ from tests.helpers import refused_run
         ({"x": SQUARE, "attn": {**ATTENTION, "b_qkv": [1]}}, "b_qkv goes with w_qkv"),
         ({"x": SQUARE, "attn": {**ATTENTION, "qkv_layout": "blocks"}}, "qkv_layout goes with w_qkv"),
         ({"x": SQUARE, "attn": {**ATTENTION, "b_o": [1, 2]}}, "attn.b_o is given but not used"),
-        ({"x": SQUARE, "attn": ATTENTION, "norm": {"kind": "rms", "variance": "sample"}}, "RMSNorm has no variance"),
+        ({"x": SQUARE, "attn": ATTENTION, "norm": {"kind": "rms", "variance": "sample"}}, "a norm of kind rms has no variance"),
         ({"x": [[3], [2]], "attn": {"out": [[1], [1]]}, "norm": {"variance": "sample"}}, "n - 1 = 0"),
         ({"x": [[1e-200, 0]], "attn": {"out": [[0, 0]]}, "norm": {"kind": "rms", "eps": 0}},
          "too small for float64"),
