@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from blockcalc.api import compare, cost, grad, load, loads, run, sample
-    from blockcalc.errors import BlockcalcError, InputError, UsageError, WriteError
+    from blockcalc.errors import BlockcalcError, InputError, LookupFault, UsageError, WriteError
     from blockcalc.nn.spec import Spec
     from blockcalc.program.trace import Trace
 
@@ -23,6 +23,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BlockcalcError",
     "InputError",
+    "LookupFault",
     "Spec",
     "Trace",
     "UsageError",
@@ -38,7 +39,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    **dict.fromkeys(("BlockcalcError", "InputError", "UsageError", "WriteError"), "errors"),
+    **dict.fromkeys(
+        ("BlockcalcError", "InputError", "LookupFault", "UsageError", "WriteError"), "errors"
+    ),
     "Spec": "nn.spec",
     "Trace": "program.trace",
 }

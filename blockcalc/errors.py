@@ -71,7 +71,7 @@ class WriteError(BlockcalcError):
     exit_code = 3
 
 
-class OurFault(BlockcalcError):
+class InternalError(BlockcalcError):
     """An internal error of blockcalc."""
 
     exit_code = 70

@@ -11,7 +11,7 @@ import typer
 
 from blockcalc.cli import cost, files, grad, run
 from blockcalc.cli.output import note
-from blockcalc.errors import BlockcalcError, Fault, OurFault, WriteError
+from blockcalc.errors import BlockcalcError, Fault, InternalError, WriteError
 from blockcalc.messages import say
 from blockcalc.shell.argv import Group, quiet
 from blockcalc.shell.usage import errors_as_json
@@ -85,5 +85,5 @@ def main() -> None:
     except Exception as error:
         if "--debug" in sys.argv:
             raise
-        _tell(OurFault(Fault(say("cli.fault", kind=type(error).__name__))))
+        _tell(InternalError(Fault(say("cli.fault", kind=type(error).__name__))))
         sys.exit(70)

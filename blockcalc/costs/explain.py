@@ -14,7 +14,7 @@ from blockcalc.explain.document import Bar, Entry, Head, Heading, Listing, Piece
 from blockcalc.messages import say
 from blockcalc.messages.words import dims, listed
 from blockcalc.notation.alphabets import Text
-from blockcalc.notation.counts import grouped, per_byte, significant, size
+from blockcalc.notation.quantities import grouped, per_byte, significant, size
 
 TEXT = Text()
 
@@ -173,7 +173,7 @@ def _once(cost: Cost) -> list[Parameter]:
 
 
 def _alike(cost: Cost) -> Iterator[Piece]:
-    """Note that only the parameters of the first block are listed, if so."""
+    """Add a note if only the first block's parameters are listed."""
     if listed_once := len(_once(cost)):
         sets = len(cost.parameters) // listed_once
         if sets > 1:

@@ -10,7 +10,7 @@ from blockcalc.costs.count import GROUPS, Cost
 from blockcalc.costs.plan import fitting, resized
 from blockcalc.explain.document import Column, Entry, Heading, Listing, Piece, Remark
 from blockcalc.messages import say
-from blockcalc.notation.counts import compact, grouped, significant, size
+from blockcalc.notation.quantities import compact, grouped, significant, size
 
 MOST_TOKENS = 2**40
 LETTERS = {"tokens": "T", "batch": "B", "d_model": "C", "d_ff": "F", "heads": "H"}

@@ -75,7 +75,7 @@ def tensors(path: Path, names: Names | None = None) -> list[Tensor]:
         ending = _ending(path)
         if ending in SHEETS:
             return [_sheet(Sheet(path), names or Names())]
-        return list(_FORMATS[ending][0](path))
+        return list(READERS[ending][0](path))
 
 
 def listed_tensors(path: Path) -> list[Tensor]:
@@ -109,7 +109,7 @@ def read(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[np.float64]
         if tensor.numbers is not None:
             array = tensor.numbers[window]
         else:
-            array = _FORMATS[_ending(path)][1](path, tensor, window).astype(np.float64)
+            array = READERS[_ending(path)][1](path, tensor, window).astype(np.float64)
     bad = ~np.isfinite(array)
     if bad.any():
         at = "".join(f"[{i}]" for i in np.argwhere(bad)[0])
@@ -290,12 +290,13 @@ def _read_safetensors(path: Path, tensor: Tensor, window: Window) -> NDArray[Any
 
 Lister = Callable[[Path], Iterator[Tensor]]
 Reader = Callable[[Path, Tensor, Window], NDArray[Any]]
-_FORMATS: dict[str, tuple[Lister, Reader]] = {
+# the readers of each kind of file: of the list of its tensors, and of one of them
+READERS: dict[str, tuple[Lister, Reader]] = {
     ".npz": (_npz, _read_npz),
     ".npy": (_npy, _read_npy),
     ".safetensors": (_safetensors, _read_safetensors),
 }
-ENDINGS = (*_FORMATS, *SHEETS)
+ENDINGS = (*READERS, *SHEETS)
 SINGLE = (".npy", *SHEETS)  # formats with one matrix per file
 
 

@@ -73,12 +73,12 @@ def differences(spec: Spec, kind: str | None, trace: Trace) -> list[Difference]:
     total = sum(trace.arrays[name].size for name in names)
     if total > MOST_ENTRIES:
         raise UsageError(Fault(say("numeric.large", n=total, most=MOST_ENTRIES)))
-    moved = _Moved(program, trace, loss)
+    moved = _LossOfEntry(program, trace, loss)
     top = scale(trace)
     return [_difference(name, moved, gradient_of(trace, name), top) for name in names]
 
 
-class _Moved:
+class _LossOfEntry:
     """The loss as a function of one entry of a given matrix."""
 
     def __init__(self, program: Program, trace: Trace, loss: Loss) -> None:
@@ -153,7 +153,7 @@ class _Moved:
         return (up - down) / wide, noise + curve * blur
 
 
-def _difference(name: str, moved: _Moved, exact: Array, top: float) -> Difference:
+def _difference(name: str, moved: _LossOfEntry, exact: Array, top: float) -> Difference:
     """Compare a gradient with central differences, entry by entry."""
     numeric = np.zeros_like(exact)
     wrong = unjudged = 0
@@ -175,7 +175,7 @@ ENOUGH = 1e-3  # an estimate with a larger error, relative to the largest gradie
 
 
 def _estimate(
-    name: str, at: tuple[int, ...], moved: _Moved, exact: float, top: float
+    name: str, at: tuple[int, ...], moved: _LossOfEntry, exact: float, top: float
 ) -> tuple[float, float]:
     """Estimate a derivative and the error of the estimate.
 

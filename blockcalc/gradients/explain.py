@@ -18,7 +18,7 @@ from blockcalc.messages.words import dims
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.settings import NormSettings
 from blockcalc.nn.spec import Spec
-from blockcalc.notation.counts import significant
+from blockcalc.notation.quantities import significant
 from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.expr import Call, Name, Slot, walk
 from blockcalc.ops.movement import Columns

@@ -9,7 +9,7 @@ from blockcalc.gradients.differences import Difference
 from blockcalc.gradients.stacks import StackBlock
 from blockcalc.messages import say
 from blockcalc.nn.orders import SUBLAYERS
-from blockcalc.notation.counts import significant
+from blockcalc.notation.quantities import significant
 
 # further options ----------------------------------------------------------------------------
 

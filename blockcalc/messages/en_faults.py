@@ -62,7 +62,7 @@ TEXTS: dict[str, str] = {
     "yaml.row.hint": "a bracket [ is not closed, or a comma is missing, here or before",
     "yaml.brace": "',' or '}}' is expected here, for the '{{' on line {line}, column {column}",
     "yaml.brace.hint": "a brace {{ is not closed, or a comma is missing, here or before",
-    "yaml.closes": "this '{sign}' closes nothing",
+    "yaml.closes": "this '{sign}' has no opening bracket",
     "yaml.closes.hint": "remove it, or open the bracket before",
     "yaml.comma": "a value is missing before this comma",
     "yaml.nested_dash": "a list with dashes is not allowed inside brackets",
@@ -94,7 +94,7 @@ TEXTS: dict[str, str] = {
     "yaml.second_document": "a second document begins here; one file is one block",
     "yaml.tag": "the tag {tag} is not supported",
     "yaml.alias_self": "the alias *{name} is inside the value that it names",
-    "yaml.alias_unknown": "nothing is named &{name}",
+    "yaml.alias_unknown": "there is no anchor &{name}",
     "yaml.key": "a key must be a plain word",
     "yaml.merge": "<< takes a mapping, or a list of mappings",
     # JSON

@@ -77,7 +77,11 @@ class _Backward:
             index -= 1
             first = len(self.b.equations)
             eq = self.forward.equations[index]
-            if eq.out.name in self.moving and index not in self.passed and self.whole(eq.out):
+            if (
+                eq.out.name in self.moving
+                and index not in self.passed
+                and self.total_gradient(eq.out)
+            ):
                 self._gather(eq.out, first)
                 first = len(self.b.equations)
             self._through(index)
@@ -85,7 +89,7 @@ class _Backward:
         for ref in self.forward.inputs:
             if ref.name in self.moving:
                 first = len(self.b.equations)
-                self.whole(ref)
+                self.total_gradient(ref)
                 self._gather(ref, first)
         for name, target in self.forward.aliases.items():
             if target in self.done:
@@ -183,7 +187,7 @@ class _Backward:
         eq = self.forward.equations[index]
         if eq.out.name not in self.moving or index in self.passed:
             return
-        g = self.whole(eq.out)
+        g = self.total_gradient(eq.out)
         if g is None:
             return
         if index in self.jumps:
@@ -221,7 +225,7 @@ class _Backward:
         letters = _lettered(ref.symbol, len(self.parts.get(ref.name, [])))
         return f"grad.{ref.name}.from.{source}", f"grad:{letters}"
 
-    def whole(self, ref: Ref) -> Ref | None:
+    def total_gradient(self, ref: Ref) -> Ref | None:
         """Give the gradient of a result: its only part, or the sum of its parts."""
         if ref.name in self.done:
             return self.done[ref.name]

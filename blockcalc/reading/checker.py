@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from blockcalc.errors import Fault, InputError
 from blockcalc.files.misread import number_hint
 from blockcalc.files.source import Path, Source, parted, short
+from blockcalc.files.tensors import ENDINGS
 from blockcalc.messages import say
 from blockcalc.messages.words import count, did_you_mean, dims
 
@@ -335,7 +336,7 @@ def _nearest(value: Any, known: Sequence[str]) -> str | None:
 
 def _matrix_hint(text: str) -> str:
     """Say what to write instead of a text in place of a matrix."""
-    if text.lower().endswith((".npz", ".npy", ".csv", ".safetensors")):
+    if text.lower().endswith(ENDINGS):
         return say("hint.file", name=text)
     if text in ("eye", "zeros", "ones", "random"):
         return say(f"hint.{text}")

@@ -20,7 +20,7 @@ from blockcalc.reading.checker import Checker
 from blockcalc.reading.shapes import check_shapes
 
 
-def _judged(c: Checker, spec: Spec) -> Spec:
+def _without_stale_expect(c: Checker, spec: Spec) -> Spec:
     """Ignore expected values that no longer fit after ``--set``, and add a note."""
     if not spec.expect or all(path[0] == "expect" for path in c.source.overrides):
         return spec
@@ -59,7 +59,7 @@ def _blame_layout(c: Checker, found: Mapping[str, Any], before: int) -> None:
     """If the other weight layout would fit, replace all mismatches by that hint."""
     if len(c.faults) - before < 2:
         return
-    other = [_turned(block) for block in found["blocks"]]
+    other = [_with_other_layout(block) for block in found["blocks"]]
     silent = Checker(c.source)
     check_shapes(silent, c.arrays, other, found["stop"])
     if not silent.faults:
@@ -69,7 +69,7 @@ def _blame_layout(c: Checker, found: Mapping[str, Any], before: int) -> None:
         c.faults[before:] = [replace(first, hint=hint)]
 
 
-def _turned(block: BlockSpec) -> BlockSpec:
+def _with_other_layout(block: BlockSpec) -> BlockSpec:
     """Give a block with the other weight layout."""
     return block.with_work(lambda work: replace(work, out_in=not work.out_in))
 

@@ -17,7 +17,7 @@ from blockcalc.messages import say
 from blockcalc.nn.spec import AttentionSpec, BlockSpec, Spec
 from blockcalc.reading.assemble import parts
 from blockcalc.reading.checker import Checker, kind_of
-from blockcalc.reading.checks import _blame_layout, _check_steps, _judged, _resolved
+from blockcalc.reading.checks import _blame_layout, _check_steps, _resolved, _without_stale_expect
 from blockcalc.reading.keys import TOP
 from blockcalc.reading.overrides import _every, _set
 from blockcalc.reading.shapes import check_shapes
@@ -145,7 +145,7 @@ def check(c: Checker, orders: Orders = ()) -> Spec:
     chosen = orders(spec.order) if callable(orders) else orders
     kept = spec.order if callable(orders) or not orders else orders[0]
     for order in chosen or (spec.order,):
-        spec = _judged(c, spec.with_order(order))
+        spec = _without_stale_expect(c, spec.with_order(order))
         _check_steps(c, spec, top)
         c.give_up()
     return spec.with_order(kept)

@@ -80,7 +80,7 @@ def test_the_defaults_of_every_version_say_what_the_checkpoint_says(
 ) -> None:
     if version == "4.30" and kind == "llama":  # had no heads that share their keys
         said = outcome(tmp_path, kind, defaults(version, kind))
-        assert "k_proj.weight is 4×8; by config.json it is 8×8" in said
+        assert "k_proj.weight is 4×8; according to config.json it should be 8×8" in said
         return
     found = written(tmp_path, kind, defaults(version, kind))
     want = written(tmp_path, kind, {**saved(kind), "model_type": kind})
@@ -293,11 +293,11 @@ def test_second_names_stand_in_where_transformers_lets_them(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("kind", "name", "value", "said"),
     [
-        ("llama", "num_attention_heads", "4", "a whole number from 1 on is expected; this is the text '4'"),
-        ("llama", "num_attention_heads", True, "a whole number from 1 on is expected; this is true"),
-        ("llama", "num_attention_heads", None, "a whole number from 1 on is expected; this is nothing"),
-        ("llama", "num_key_value_heads", 0, "a whole number from 1 on is expected; this is the number 0"),
-        ("llama", "head_dim", 2.0, "a whole number from 1 on is expected; this is the number 2.0"),
+        ("llama", "num_attention_heads", "4", "a whole number of at least 1 is expected; this is the text '4'"),
+        ("llama", "num_attention_heads", True, "a whole number of at least 1 is expected; this is true"),
+        ("llama", "num_attention_heads", None, "a whole number of at least 1 is expected; this is nothing"),
+        ("llama", "num_key_value_heads", 0, "a whole number of at least 1 is expected; this is the number 0"),
+        ("llama", "head_dim", 2.0, "a whole number of at least 1 is expected; this is the number 2.0"),
         ("llama", "rms_norm_eps", "1e-6", "a number is expected; this is the text '1e-6'"),
         ("llama", "rms_norm_eps", -1e-6, "eps must not be negative"),
         ("llama", "rms_norm_eps", float("nan"), "a number is expected; this is the number nan"),
@@ -311,10 +311,10 @@ def test_second_names_stand_in_where_transformers_lets_them(tmp_path: Path) -> N
         ("llama", "layer_types", "full_attention", "a list with the kind of each of 2 layers is expected"),
         ("llama", "layer_types", ["full_attention"], "a list with the kind of each of 2 layers is expected"),
         ("gemma", "use_bidirectional_attention", "all", "true or false is expected; this is the text 'all'"),
-        ("mistral", "sliding_window", 0, "a whole number from 1 on is expected; this is the number 0"),
-        ("qwen2", "max_window_layers", -1, "a whole number from 0 on is expected; this is the number -1"),
+        ("mistral", "sliding_window", 0, "a whole number of at least 1 is expected; this is the number 0"),
+        ("qwen2", "max_window_layers", -1, "a whole number of at least 0 is expected; this is the number -1"),
         ("gpt2", "scale_attn_weights", None, "true or false is expected; this is nothing"),
-        ("gpt2", "n_inner", "12", "a whole number from 1 on is expected; this is the text '12'"),
+        ("gpt2", "n_inner", "12", "a whole number of at least 1 is expected; this is the text '12'"),
         ("opt", "do_layer_norm_before", 1, "true or false is expected; this is the number 1"),
     ],
 )  # fmt: skip
@@ -335,7 +335,7 @@ def test_null_stands_for_what_is_worked_out(tmp_path: Path) -> None:
     )
     assert outcome(tmp_path, "llama", changed("llama", **left_out)) == before
     said = outcome(tmp_path, "gpt2", changed("gpt2", n_inner=None))
-    assert "h.0.mlp.c_fc.weight is 8×12; by config.json it is 8×32" in said
+    assert "h.0.mlp.c_fc.weight is 8×12; according to config.json it should be 8×32" in said
     switches = ("enable_bias", "layer_norm_elementwise_affine", "do_layer_norm_before")
     left_out = dict.fromkeys((*switches, "_remove_final_layer_norm"), ...)
     before = outcome(tmp_path, "opt", saved("opt"), None)

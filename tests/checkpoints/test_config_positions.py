@@ -129,7 +129,7 @@ def test_windows_of_single_layers(tmp_path: Path) -> None:
 # rotary positions ------------------------------------------------------------------------
 
 OLD = {"rope_parameters": None, "rope_theta": 10000.0}
-DYNAMIC = "the rope scaling dynamic changes nothing for 4 tokens; for more than 16 tokens"
+DYNAMIC = "dynamic RoPE scaling has no effect for 4 tokens; for more than 16 tokens"
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_odd_folders_of_models(tmp_path: Path) -> None:
             "cannot be used",
         ),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True, "n_head": 0}, "cannot be used"),
-        ("bert", {"num_attention_heads": "abc"}, "a whole number from 1 on is expected"),
+        ("bert", {"num_attention_heads": "abc"}, "a whole number of at least 1 is expected"),
         ("bert", {"layer_norm_eps": None}, "a number is expected"),
         ("gpt2", {"text_config": "abc"}, "a config must be a mapping"),
     ],

@@ -148,17 +148,17 @@ def test_biases_that_are_asked_for_are_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "config", "said"),
     [
-        ("llama", {"hidden_size": 16, "head_dim": 2}, "layers.0.self_attn.q_proj.weight is 8×8; by config.json it is 8×16"),
-        ("llama", {"num_key_value_heads": ...}, "layers.0.self_attn.k_proj.weight is 4×8; by config.json it is 8×8"),
-        ("llama", {"num_key_value_heads": None}, "layers.0.self_attn.k_proj.weight is 4×8; by config.json it is 8×8"),
-        ("llama", {"intermediate_size": 16}, "layers.0.mlp.gate_proj.weight is 12×8; by config.json it is 16×8"),
-        ("llama", {"head_dim": 4}, "layers.0.self_attn.q_proj.weight is 8×8; by config.json it is 16×8"),
-        ("gemma", {"head_dim": ...}, "layers.0.self_attn.q_proj.weight is 12×8; by config.json it is 512×8"),
-        ("mistral", {"num_key_value_heads": ...}, "layers.0.self_attn.k_proj.weight is 8×8; by config.json it is 32×8"),
-        ("gpt2", {"n_inner": 16}, "h.0.mlp.c_fc.weight is 8×12; by config.json it is 8×16"),
-        ("bert", {"hidden_size": 16}, "encoder.layer.0.attention.self.query.weight is 8×8; by config.json it is 16×16"),
-        ("opt", {"ffn_dim": 16}, "decoder.layers.0.fc1.weight is 12×8; by config.json it is 16×8"),
-        ("whisper", {"encoder_ffn_dim": 16}, "encoder.layers.0.fc1.weight is 12×8; by config.json it is 16×8"),
+        ("llama", {"hidden_size": 16, "head_dim": 2}, "layers.0.self_attn.q_proj.weight is 8×8; according to config.json it should be 8×16"),
+        ("llama", {"num_key_value_heads": ...}, "layers.0.self_attn.k_proj.weight is 4×8; according to config.json it should be 8×8"),
+        ("llama", {"num_key_value_heads": None}, "layers.0.self_attn.k_proj.weight is 4×8; according to config.json it should be 8×8"),
+        ("llama", {"intermediate_size": 16}, "layers.0.mlp.gate_proj.weight is 12×8; according to config.json it should be 16×8"),
+        ("llama", {"head_dim": 4}, "layers.0.self_attn.q_proj.weight is 8×8; according to config.json it should be 16×8"),
+        ("gemma", {"head_dim": ...}, "layers.0.self_attn.q_proj.weight is 12×8; according to config.json it should be 512×8"),
+        ("mistral", {"num_key_value_heads": ...}, "layers.0.self_attn.k_proj.weight is 8×8; according to config.json it should be 32×8"),
+        ("gpt2", {"n_inner": 16}, "h.0.mlp.c_fc.weight is 8×12; according to config.json it should be 8×16"),
+        ("bert", {"hidden_size": 16}, "encoder.layer.0.attention.self.query.weight is 8×8; according to config.json it should be 16×16"),
+        ("opt", {"ffn_dim": 16}, "decoder.layers.0.fc1.weight is 12×8; according to config.json it should be 16×8"),
+        ("whisper", {"encoder_ffn_dim": 16}, "encoder.layers.0.fc1.weight is 12×8; according to config.json it should be 16×8"),
     ],
 )  # fmt: skip
 def test_weights_have_the_shapes_that_the_config_says(

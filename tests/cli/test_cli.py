@@ -51,7 +51,7 @@ def test_options_mean_the_same_before_and_after_the_command() -> None:
         (("run", TINY, "--set", "attn.scale=1", "--set", "attn.scale=2"), "attn.scale is set twice: 1 and 2"),
         (("export", TINY, "--latex", "--json"), "--latex and --json contradict each other"),
         (("export", TINY), "choose a format: --latex, --json, --npz"),
-        (("export", TINY, "--json", "--fragment"), "--fragment goes with --latex"),
+        (("export", TINY, "--json", "--fragment"), "--fragment needs --latex"),
         (("f.yaml",), "to run a file, type: blockcalc run f.yaml"),
         (("f.yaml", "run"), "to run a file, type: blockcalc run f.yaml"),
         (("rnu",), "did you mean 'run'?"),

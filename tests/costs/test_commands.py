@@ -59,7 +59,7 @@ def test_the_commands_write_json_and_latex(tmp_path: Path) -> None:
         (("--latex", "--json"), "--latex and --json"),
         (("-o", "a.txt"), "--latex, --json"),
         (("--lora", "4", "--lora-on", "w_o"), "the block has no matrix w_o"),
-        (("--lora-on", "w_q"), "--lora-on goes with --lora"),
+        (("--lora-on", "w_q"), "--lora-on needs --lora"),
         ((STACK, "--layers", "3"), "this file is a stack"),
     ],
 )  # fmt: skip
@@ -73,7 +73,7 @@ def test_what_cannot_be_counted(args: tuple[str, ...], said: str) -> None:
 def test_a_file_has_its_own_sizes(tmp_path: Path) -> None:
     path = str(SAMPLES[0])
     done = cli("cost", path, "--d-model", "4")
-    assert "a file has its own sizes" in done.stderr.decode()
+    assert "cannot be combined with FILE, which has its own sizes" in done.stderr.decode()
     assert "tokens T = 9" in text(cli("cost", path, "--tokens", "9"))
     assert "pre-norm" in text(cli("cost", path, "--norm", "pre"))
     assert "pre-norm" in text(cli("shapes", "--norm", "pre"))

@@ -179,7 +179,7 @@ def test_the_embedded_sample_in_both_orders() -> None:
     assert "══ Step by step ══" in out
     assert re.search(r"^ 16   21  ffn\.pre +2$", out, re.MULTILINE)
     assert re.search(
-        r"^      16  norm2\.mean +of residual1; in A it is step 20$", out, re.MULTILINE
+        r"^      16  norm2\.mean +applied to residual1; step 20 in A$", out, re.MULTILINE
     )
     assert out.rstrip().endswith("t3    1   -1    t3   1   1.000    t3   0   2.000")
     for width in ("20", "40", "80"):

@@ -73,7 +73,7 @@ def test_long_texts_are_cut() -> None:
         ("a: 1\nb: !t [1]\n", "a.yaml", "a.yaml:2:4: the tag !t is not supported"),
         ("a: ! [1]\n", "a.yaml", "a.yaml:1:4: the tag ! is not supported"),
         ("a: 1\n---\nb: 2\n", "a.yaml", "a.yaml:2:1: a second document"),
-        ("a: 1\nb: {c: *d}\n", "a.yaml", "a.yaml:2:8: nothing is named &d"),
+        ("a: 1\nb: {c: *d}\n", "a.yaml", "a.yaml:2:8: there is no anchor &d"),
         ("a: 1\nb: &c {d: *c}\n", "a.yaml", "a.yaml:2:11: the alias *c is inside"),
         ("a: 1\n? [b]\n: 2\n", "a.yaml", "a.yaml:2:3: a key must be a plain word"),
         ("a: 1\nb: 2\na: 3\n", "a.yaml", "a.yaml:3:1: 'a' is given twice, first on line 1"),

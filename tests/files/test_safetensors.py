@@ -42,7 +42,7 @@ def test_numbers_of_safetensors(tmp_path: Path) -> None:
         (safe(b'{"w": %s}' % (b"9" * 5000)), "its header is not a JSON object"),
         (safe({"w": 1}), "'w' in its header must have dtype, shape and data_offsets"),
         (safe(entry(dtype=8)), "the type of its entries, 8, is unknown"),
-        (safe(entry(shape=[3, -2])), "its shape is [3, -2]; sizes are whole numbers from 0"),
+        (safe(entry(shape=[3, -2])), "its shape is [3, -2]; sizes must be whole numbers, 0 or larger"),
         (safe(entry(shape=[2**32, 2**32])), "which is more than the 9223372036854775807 bytes"),
         (safe(entry(data_offsets=[48, 0])), "the data_offsets of 'w' are [48, 0]; two whole numbers from 0"),
         (safe(entry(data_offsets=[0, 49])), "it ends before the last number of w"),

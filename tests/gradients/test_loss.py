@@ -32,8 +32,8 @@ def test_one_step_of_descent_lowers_the_loss() -> None:
     ("loss", "said"),
     [
         ({"kind": "huber"}, "kind is one of sum, mse, dot"),
-        ({"kind": "sum", "target": [[1]]}, "loss.target does not go with loss.kind sum"),
-        ({"kind": "mse", "with": [[1]]}, "loss.with does not go with loss.kind mse"),
+        ({"kind": "sum", "target": [[1]]}, "loss.target is not used by loss.kind sum"),
+        ({"kind": "mse", "with": [[1]]}, "loss.with is not used by loss.kind mse"),
         ({}, "loss.kind"),
         ({"target": [[1, 2]]}, "loss.target is 1×2, and the result norm2 is 2×3"),
         ({"targets": 1}, "did you mean 'target'?"),

@@ -107,3 +107,8 @@ def test_no_page_names_a_place_of_a_machine() -> None:
 )
 def test_every_name_that_a_file_may_have_is_on_the_format_page(name: str) -> None:
     assert re.search(rf"[`{{ ,:(]{name}[`,}}) ]", PAGES["format"])
+
+
+@pytest.mark.parametrize("name", sorted(set(blockcalc.__all__) - {"__version__"}))
+def test_every_public_name_is_on_the_page_about_python(name: str) -> None:
+    assert re.search(rf"`{name}[`(]", PAGES["python"])

@@ -132,7 +132,7 @@ def test_what_a_stack_may_not_be() -> None:
     assert "this list is empty" in refused_run({"x": X, "blocks": []})
     assert "a list of blocks is expected" in refused_run({"x": X, "blocks": {"attn": one["attn"]}})
     assert "more than 1000 blocks" in refused_run({"x": X, "blocks": [{**one, "repeat": 1001}]})
-    assert "a whole number from 1 on" in refused_run({"x": X, "blocks": [{**one, "repeat": 0}]})
+    assert "a whole number of at least 1" in refused_run({"x": X, "blocks": [{**one, "repeat": 0}]})
     assert "unknown key 'blocks.0.x'" in refused_run({"x": X, "blocks": [{**one, "x": X}]})
     narrow = {key: one["attn"][key] for key in ("w_q", "w_k")}
     narrow["w_v"] = [[1, 0], [0, 1], [1, 1], [0, 0]]

@@ -9,6 +9,7 @@ import pytest
 
 import blockcalc
 from blockcalc import BlockcalcError
+from blockcalc.files.tensors import ENDINGS
 from blockcalc.views.errors import report
 from tests.helpers import refused, yaml_file
 
@@ -97,3 +98,9 @@ def test_numbers_beyond_a_limit_name_it() -> None:
 )
 def test_hints_for_what_people_type(body: str, said: str, tmp_path: Path) -> None:
     assert said in refused(lambda: blockcalc.load(yaml_file(tmp_path, body)))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_file_of_any_kind_in_place_of_a_matrix(ending: str) -> None:
+    said = refused(lambda: blockcalc.load({"x": f"foo{ending}", "attn": {"out": [[1]]}}))
+    assert f"write {{file: foo{ending}}}" in said

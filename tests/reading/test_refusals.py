@@ -94,7 +94,7 @@ def test_a_dict_that_holds_itself_is_refused() -> None:
         ({**WEIGHTS, "padding": ["keep"]}, "attn.padding is 1; expected 2"),
         ({**WEIGHTS, "padding": ["keep", "no"]}, "attn.padding is one of keep, pad"),
         ({**WEIGHTS, "causal": "yes"}, "true or false is expected"),
-        ({**WEIGHTS, "n_heads": 0}, "a whole number from 1 on is expected"),
+        ({**WEIGHTS, "n_heads": 0}, "a whole number of at least 1 is expected"),
         (
             {**WEIGHTS, "w_q": {"value": [[1, 0], [0, 1]], "transposed": True}},
             "did you mean 'transpose'?",

@@ -22,7 +22,7 @@ GOOD = [*SAMPLES, *sorted((HERE / "worked").glob("*.yaml"))]
 BAD = sorted(p for p in (HERE / "bad_inputs").iterdir() if p.suffix in (".yaml", ".json"))
 # what only a reading of the numbers can tell: shapes, steps, what is needed, what is finite
 UNSEEN = re.compile(r"has \d+ (number|row|column)|; expected |would not be used|is required|no step|is given, not|finite"
-                    r"|labels for|residual adds|not a place|needs a seed|1/0|but not used|matches several|goes with"
+                    r"|labels for|residual adds|not a place|needs a seed|1/0|but not used|matches several|needs w_qkv"
                     r"|with w_qkv|heads|in the file|tensors|cannot be converted|too many|no such file|not a "
                     r"|within the|sizes are expected|no sample variance|no variance|contradict|dims|pairs|places|no p above|part \d+ is|and this is|to a plain FFN|more than|surrogate")  # fmt: skip
 
