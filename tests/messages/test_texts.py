@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,8 @@ from blockcalc.messages import en, en_cost, en_faults, en_grad, known
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.norms import NORMS
 from blockcalc.nn.orders import ORDERS
+from blockcalc.program.loss import LOSSES
+from blockcalc.views import FORMATS
 from tests.helpers import sample_specs
 
 ROOT = Path(blockcalc.__file__).parent
@@ -84,6 +86,37 @@ def test_a_norm_has_its_texts(kind: str) -> None:
         "prose.grad",
     ):
         assert known(f"{what}.{kind}_norm"), what
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_a_loss_has_its_texts(kind: str) -> None:
+    assert known(f"loss.{kind}")
+    assert known(f"help.loss.{kind}")
+    assert known(f"loss.{kind}.x") == (LOSSES[kind].key == "target")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_has_its_text(name: str) -> None:
+    assert known(f"help.{name}")
+
+
+ADDED: dict[str, Iterable[str]] = {
+    "an activation": ACTIVATIONS,
+    "a norm": NORMS,
+    "an order": ORDERS,
+    "a loss": LOSSES,
+    "a format": FORMATS,
+}
+
+
+@pytest.mark.parametrize("what", ADDED)
+def test_the_page_about_the_house_names_texts_that_there_are(what: str) -> None:
+    page = (ROOT / "docs" / "house.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| {what} \|(.*)$", page, re.MULTILINE)
+    keys = re.findall(r"`([a-z._]+\.NAME(?:_norm)?)`", row)
+    assert keys
+    for key in keys:
+        assert any(known(key.replace("NAME", name)) for name in ADDED[what]), key
 
 
 def test_the_rows_of_a_count_have_their_texts() -> None:
