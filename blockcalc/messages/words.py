@@ -72,12 +72,15 @@ def described(value: object) -> str:
     """
     if isinstance(value, str):
         return f"'{value[:MOST_SHOWN]}'"
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return say("kind.huge")
     if value is None or isinstance(value, int | float):
         return str(value)
     return say("kind.type", name=type(value).__name__)
 
 
 MOST_SHOWN = 40  # characters of a text
+MOST_BITS = 1000  # of a whole number
 
 
 def require_word(what: str, value: object, known: Collection[str]) -> None:

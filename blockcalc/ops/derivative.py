@@ -31,6 +31,9 @@ def derivative(body: Expr, slot: int) -> Expr:
             return ZERO
         case Binary(op=op, left=left, right=right):
             return _binary(op, left, right, slot)
+        case Call(function="ln", args=(u,)) if (v := _sigmoid(u)) is not None:
+            # e^v / (1 + e^v) would overflow
+            return times(ONE / (1.0 + exp(negative(v))), derivative(v, slot))
         case Call(function=function, args=args):
             inner = [derivative(arg, slot) for arg in args]
             if all(d == ZERO for d in inner):

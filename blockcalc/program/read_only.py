@@ -32,7 +32,15 @@ def _view(array: NDArray[Any]) -> NDArray[Any]:
     while isinstance(base, np.ndarray):
         base.setflags(write=False)
         base = base.base
-    if base is not None and not memoryview(base).readonly:
+    if base is not None and _writeable(base):
         array = array.copy()
         array.setflags(write=False)
     return array.view()
+
+
+def _writeable(buffer: Any) -> bool:
+    """Tell whether the memory of an array may change through the object that owns it."""
+    try:
+        return not memoryview(buffer).readonly
+    except TypeError:
+        return True

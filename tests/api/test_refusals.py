@@ -37,6 +37,7 @@ def said(call: Callable[[], object]) -> str:
         ({"d_model": 0}, "d_model is a whole number of at least 1"),
         ({"layers": -2}, "layers is a whole number of at least 1"),
         ({"d_ff": -5}, "d_ff is"),
+        ({"d_ff": -(10**5000)}, "this is a number of very many digits"),
         ({"kv_heads": -1}, "kv_heads is a whole number of at least 0"),
         ({"batch": 0}, "batch is"),
         ({"tokens": "5"}, "this is '5'"),

@@ -27,6 +27,14 @@ def test_a_derivative_is_the_limit_of_differences(tree: Expr) -> None:
         assert value(derivative(tree, 0), x) == pytest.approx(slope, abs=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("x", "slope"), [(800.0, 1.0), (-800.0, 0.0), (-40.0, 4.248354255291589e-18)]
+)
+def test_the_derivative_of_softplus_stays_in_range(x: float, slope: float) -> None:
+    softplus = call("ln", 1.0 + exp(X))
+    assert value(derivative(softplus, 0), x) == pytest.approx(slope, rel=1e-14)
+
+
 @pytest.mark.parametrize("tree", [call("abs", X), X**0.5, (X**2.0) ** 0.5])
 def test_where_there_is_no_derivative_it_is_0(tree: Expr) -> None:
     assert value(derivative(tree, 0), 0.0) == 0
