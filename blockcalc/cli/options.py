@@ -122,7 +122,7 @@ LayersOpt = Annotated[int | None, _size("layers")]
 PresetOpt = Annotated[str | None, typer.Option("--preset", metavar="NAME", help=say("help.preset"))]
 GatedOpt = Annotated[bool | None, typer.Option("--gated/--plain", help=say("help.gated"))]
 NormKindOpt = Annotated[
-    str | None, typer.Option("--norm-kind", metavar="KIND", help=say("help.norm_kind"))
+    str | None, typer.Option("--norm-kind", metavar="NAME", help=say("help.norm_kind"))
 ]
 BiasOpt = Annotated[bool | None, typer.Option("--bias/--no-bias", help=say("help.bias"))]
 OutputOpt = Annotated[

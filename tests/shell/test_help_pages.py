@@ -50,11 +50,7 @@ def test_names_of_values_say_something(name: str) -> None:
         if param.param_type_name == "option" and not param.is_flag:
             names = {"N", "NUMBER", "N,N", "N|Nsf", "KEY=VALUE", "NAME", "NAMES", "AXIS", "RANK", "PATH", "DIR"}  # fmt: skip
             words = getattr(param.type, "choices", None)
-            assert (
-                param.metavar == "|".join(words)
-                if words
-                else param.metavar in names | {"layer|rms"}
-            )
+            assert param.metavar == "|".join(words) if words else param.metavar in names
 
 
 def test_what_stands_on_a_page() -> None:
