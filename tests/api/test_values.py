@@ -59,5 +59,13 @@ def test_arrays_that_cannot_be_changed_may_lie_in_a_buffer_that_can() -> None:
     arrays = read_only({"x": np.frombuffer(buffer, dtype=np.float64)})
     buffer[0] = 1
     assert arrays["x"].tolist() == [0, 0]
+    numbers = np.zeros(2)
+
+    class Owner:
+        __array_interface__ = numbers.__array_interface__
+
+    arrays = read_only({"x": np.asarray(Owner())})
+    numbers[0] = 1
+    assert arrays["x"].tolist() == [0, 0]
     wide = np.broadcast_to(np.float64(0), (10**7, 10**5))  # too large to copy
     assert read_only({"x": wide})["x"].shape == wide.shape

@@ -12,11 +12,20 @@ from blockcalc.gradients.differences import differences
 from blockcalc.gradients.run import work_gradients
 from blockcalc.nn.activations import ACTIVATIONS, Activation
 from blockcalc.ops.elementwise import Elementwise
-from blockcalc.ops.expr import Slot, call
+from blockcalc.ops.expr import Expr, Slot, call
 
 
-def test_a_kink_of_any_activation_is_held_to_its_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    leaky = call("max", 0.0, Slot(0)) - 0.1 * call("max", 0.0, -Slot(0))
+@pytest.mark.parametrize(
+    "leaky",
+    [
+        call("max", 0.0, Slot(0)) - 0.1 * call("max", 0.0, -Slot(0)),
+        0.55 * Slot(0) + 0.45 * abs(Slot(0)),
+    ],
+    ids=["max", "abs"],
+)
+def test_a_kink_of_any_activation_is_held_to_its_side(
+    leaky: Expr, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(ACTIVATIONS, "leaky", Activation(Elementwise(leaky, "Leaky")))
     spec = blockcalc.load(
         {
