@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import reduce
 from operator import mul
 
+import numpy as np
+
 from blockcalc.nn.dropout import dropout
 from blockcalc.nn.layers import elementwise, linear, softmax
 from blockcalc.nn.settings import AttentionSettings
@@ -18,7 +20,7 @@ from blockcalc.ops.elementwise import Elementwise, Masked
 from blockcalc.ops.expr import Expr, Num, call, sqrt
 from blockcalc.ops.matmul import MatMul
 from blockcalc.ops.movement import Columns, Join, Repeat, Split
-from blockcalc.ops.op import Ref
+from blockcalc.ops.op import Array, Ref
 from blockcalc.ops.rotate import Rotate
 from blockcalc.program.builder import Builder
 
@@ -92,6 +94,17 @@ def split_heads(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
     n = spec.n_heads if part == "q" else spec.n_kv_heads
     axes = ("kv_head" if few else "head", "d_head" if part != "v" else "d_v")
     return b.add(f"{name}_heads", f"{letter}_heads", Split(n, axes), x, part=PARTS[part])
+
+
+def frequencies(theta: float, dims: int) -> Array:
+    """Give the angle per step of each pair of columns, theta^(-2i / dims).
+
+    Examples
+    --------
+    >>> frequencies(100.0, 4)
+    array([1. , 0.1])
+    """
+    return np.asarray(theta ** (-np.arange(0, dims, 2) / dims), dtype=np.float64)
 
 
 def rope_angles(b: Builder, spec: AttentionSpec) -> tuple[Ref, Ref]:

@@ -45,6 +45,9 @@ class Draw(Op):
     def formula(self, xs: Sequence[Expr]) -> Expr:
         return word("Bernoulli", 1.0 - Num(self.p, "p"))
 
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        return np.zeros(self.shape)
+
 
 def dropout(b: Builder, place: str, x: Ref, p: float) -> Ref:
     """Multiply kept entries of x by 1 / (1 - p) and set the others to 0; the shape of x is kept.

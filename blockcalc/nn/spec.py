@@ -150,6 +150,8 @@ class Spec:
         The seed of dropout.
     evaluation : bool
         Whether the file has dropout but is in evaluation mode.
+    rates : mapping
+        The p of dropout at each place where the file has it, on or off.
     rounding : Rounding or None
         The rounding of every step.
     loss : str or None
@@ -174,6 +176,7 @@ class Spec:
     stop: str | None = None
     seed: int | None = None
     evaluation: bool = False
+    rates: Mapping[str, float] = field(default_factory=dict)
     rounding: Rounding | None = None
     loss: str | None = None
     expect: Mapping[str, NDArray[Any]] = field(default_factory=dict)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockcalc.messages import say
-from blockcalc.ops.broadcast import Total
 from blockcalc.ops.derivative import ONE, ZERO, derivative, needed, times
+from blockcalc.ops.errors import OWN, bound, upward
 from blockcalc.ops.evaluate import arrays
 from blockcalc.ops.expr import (
     At,
@@ -30,6 +30,7 @@ from blockcalc.ops.expr import (
     walk,
     word,
 )
+from blockcalc.ops.movement import Total
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
 
 Placement = tuple[int, ...]
@@ -50,12 +51,15 @@ class Elementwise(Op):
         For each operand, the positions of its axes in the result.
     rowwise : bool
         Whether the round-off of the first operand is that of its whole row, as in a norm.
+    ways : tuple of Expr
+        Other trees of the same function, as libraries compute it, with other rounding.
     """
 
     body: Expr
     label: str | None = None
     placements: tuple[Placement, ...] | None = None
     rowwise: bool = False
+    ways: tuple[Expr, ...] = ()
 
     @classmethod
     def on(
@@ -119,7 +123,8 @@ class Elementwise(Op):
         if slope == ZERO:
             return None
         if self.label and not isinstance(slope, Num) and slope != call("step", Slot(0)):
-            steep = Elementwise(slope, f"{self.label}'")
+            ways = tuple(derivative(way, i) for way in self.ways)
+            steep = Elementwise(slope, f"{self.label}'", ways=ways)
             return [("slope", steep, (refs[0],)), ("", Elementwise(Slot(0) * Slot(1)), (g, None))]
         used = sorted({e.index for e in walk(slope) if isinstance(e, Slot)})
         moved = {k: Slot(n + 1) for n, k in enumerate(used)}
@@ -150,6 +155,11 @@ class Elementwise(Op):
             return arrays(self.body, sizes)
         body = _all_plus(self.body)
         return None if body is None else arrays(body, sizes)
+
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        xs, errors = self.aligned(xs), self.aligned(errors)
+        bounds = [bound(body, xs, errors, unit) for body in (self.body, *self.ways)]
+        return np.asarray(np.max(bounds, axis=0))
 
 
 def _all_plus(body: Expr) -> Expr | None:
@@ -215,6 +225,13 @@ class Centered(Elementwise):
         top = np.abs(xs[0]).max(axis=-1, keepdims=True) / 2
         return np.broadcast_to(top, xs[0].shape)
 
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        """Bound them too where a row that is equal but for round-off has 0 in their place."""
+        out, own = np.abs(self.exact(xs)), super().bound(xs, errors, unit)
+        least = 8 * max(unit, OWN) * np.abs(xs[0]).max(axis=-1, keepdims=True)
+        alike = (out - own).max(axis=-1, keepdims=True) <= upward(least)
+        return own + np.where(alike & (unit > 0), out, 0.0)
+
 
 @dataclass(frozen=True)
 class Quotient(Elementwise):
@@ -257,3 +274,7 @@ class Shifted(Masked):
     def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
         """Pass no gradient to the subtracted maximum, because it does not change the softmax."""
         return super().vjp(refs, i, g) if i == 0 else None
+
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        x, top = xs
+        return super().bound([x, np.where(np.isneginf(top), 0.0, top)], errors, unit)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockcalc.messages import say
-from blockcalc.ops.broadcast import Total
+from blockcalc.ops.errors import products
 from blockcalc.ops.expr import At, Binary, Cell, Expr, Fold, word
+from blockcalc.ops.movement import Total
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
 
 
@@ -76,6 +77,10 @@ class MatMul(Op):
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         return self.forward([np.abs(x) for x in xs])
 
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        terms = xs[0].shape[-1] + (len(xs) == 3)
+        return products(xs, errors, unit, terms, self.forward)
+
 
 @dataclass(frozen=True)
 class Gram(Op):
@@ -119,3 +124,7 @@ class Gram(Op):
 
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         return self.forward([np.abs(x) for x in xs])
+
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        terms = math.prod(xs[0].shape[: self.lead]) * xs[0].shape[-2]
+        return products(xs, errors, unit, terms, self.forward)

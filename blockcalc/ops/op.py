@@ -104,3 +104,22 @@ class Op:
         None if the operation neither adds nor subtracts.
         """
         return None
+
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        """Bound how far the result may lie from the true one, whatever the order of its sums.
+
+        Parameters
+        ----------
+        xs : sequence of ndarray
+            The operands as used, in double precision.
+        errors : sequence of ndarray
+            How far each cell of an operand may lie from its true value, 0 where it is exact.
+        unit : float
+            The unit roundoff, such as 2^-24, with which each operation inside is rounded once; 0 for none.
+
+        Returns
+        -------
+        ndarray
+            In the shape of the result; infinite where nothing can be told.
+        """
+        raise TypeError(type(self).__name__)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockcalc.messages import say
-from blockcalc.ops.broadcast import Along
 from blockcalc.ops.derivative import ONE, derivative, needed, times
 from blockcalc.ops.elementwise import ITSELF, Elementwise
+from blockcalc.ops.errors import balls, summed
 from blockcalc.ops.evaluate import arrays, evaluate
 from blockcalc.ops.expr import (
     At,
@@ -27,6 +27,7 @@ from blockcalc.ops.expr import (
     operations,
     substitute,
 )
+from blockcalc.ops.movement import Along
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
 
 
@@ -116,6 +117,15 @@ class Reduce(Op):
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         return None if self.kind == "max" else self.forward([np.abs(xs[0])])
 
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        """Bound it, where a mean may also be worked as the product with 1/n."""
+        ball, n = balls(self.each, xs, errors, unit), xs[0].shape[-1]
+        if self.kind == "max":
+            return np.asarray(ball.radius(unit).max(axis=-1))
+        if self.kind == "sum":
+            return summed(ball, n - 1, unit, lambda x: x.sum(axis=-1))
+        return np.asarray(summed(ball, n + 1, unit, lambda x: x.sum(axis=-1)) / (n - self.less))
+
 
 @dataclass(frozen=True)
 class Whole(Op):
@@ -151,6 +161,12 @@ class Whole(Op):
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         return self.forward([np.abs(x) for x in xs])
 
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        n = xs[0].size
+        roundings = n - 1 + 2 * self.mean  # a mean may be the product with 1/N
+        out = summed(balls(self.each, xs, errors, unit), roundings, unit, lambda x: x.sum())
+        return np.reshape(out / n if self.mean else out, (1,))
+
 
 @dataclass(frozen=True)
 class Everywhere(Op):
@@ -171,3 +187,8 @@ class Everywhere(Op):
 
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
         return self.value
+
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        at = np.zeros(1)
+        ball = balls(self.value, [at], [at], unit)
+        return np.full(xs[0].shape, float(np.max(ball.radius(unit))))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from blockcalc.messages import say
+from blockcalc.ops.errors import products
 from blockcalc.ops.expr import At, Cell, Expr, word
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
 
@@ -80,3 +81,14 @@ class Rotate(Op):
     def magnitude(self, xs: Sequence[Array]) -> Array | None:
         x, cos, sin = (np.abs(v) for v in xs)
         return np.maximum(self.forward([x, cos, -sin]), self.forward([x, cos, sin]))
+
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        x, cos, sin = xs
+        turns, moves = np.stack([cos, sin]), np.stack([errors[1], errors[2]])
+
+        def total(terms: Sequence[Array]) -> Array:
+            return np.asarray(self.magnitude([terms[0], *terms[1]]))
+
+        out = products([x, turns], [errors[0], moves], unit, 2, total)
+        out[..., self.dims :] = errors[0][..., self.dims :]
+        return out

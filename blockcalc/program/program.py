@@ -141,6 +141,14 @@ class Program:
         )
         raise LookupFault(Fault(say("step.unknown", name=name), hint=hint))
 
+    def after(self, name: str) -> set[str]:
+        """Name every step that depends on a matrix."""
+        found = {name}
+        for eq in self.equations:
+            if any(ref.name in found for ref in eq.inputs):
+                found.add(eq.out.name)
+        return found - {name}
+
     def section_of(self, index: int) -> Section | None:
         """Give the innermost section that contains equation number ``index``."""
         return self._holders[index][-1] if index in self._holders else None

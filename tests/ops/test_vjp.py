@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from blockcalc.nn.dropout import Draw
-from blockcalc.ops.broadcast import Along, Total
 from blockcalc.ops.derivative import derivative
 from blockcalc.ops.elementwise import SQUARE
 from blockcalc.ops.expr import Fold, Slot
 from blockcalc.ops.matmul import Gram
-from blockcalc.ops.movement import Columns, Gather, Placed, Repeat
+from blockcalc.ops.movement import Along, Columns, Gather, Placed, Repeat, Total
 from blockcalc.ops.op import Op, Ref
 from blockcalc.ops.reduce import Everywhere, Reduce, Whole
 

@@ -1,0 +1,349 @@
+"""How far the result of a tree may lie from the true one: running error analysis.
+
+Each node has its value and two bounds, rigorous and not of first order alone: of its rounding error, and of what
+uncertain operands change. N. J. Higham, "Accuracy and Stability of Numerical Algorithms" (2nd ed., 2002), chapter 3: each
+operation gives its true result times 1 + δ with |δ| <= u, and a sum of n terms in any order is off by at most
+γ_(n-1) = (n - 1) u / (1 - (n - 1) u) of the sum of their sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from blockcalc.ops.evaluate import evaluate, fraction
+from blockcalc.ops.expr import SELECTIONS, Binary, Call, Expr, Num, Slot, Value, exp
+from blockcalc.ops.op import Array
+
+OWN = 2.0**-53  # numbers here are worked in double precision, and their own rounding counts
+UP, TINY = 1.0 + 2.0**-30, 2.0**-1070  # more than the roundings in the working of a bound itself
+
+ROUNDINGS: dict[str, float] = {
+    "+": 1, "-": 1, "*": 1, "/": 2, "ratio": 2, "over": 2, "sqrt": 1,
+    "exp": 8, "tanh": 8, "cos": 8, "sin": 8, "erfc": 10, "ln": 8,
+    "max": 0, "abs": 0, **dict.fromkeys(SELECTIONS, 0),
+}  # fmt: skip
+"""How many units each operation may be off by, relative to its result.
+
+IEEE 754 rounds the basic operations and roots correctly: one unit, and two for a quotient, for many work it as a product
+with the reciprocal. A function within n ULP is off by up to 2n units. "Errors in Math Functions" in the manual of the
+GNU C Library has for x86_64 exp, log, sin and cos within 1 ULP, tanh 2, erfc 3 in single and 5 in double precision; CUDA's
+programming guide exp, sin, cos and tanh within 2 and erfc within 4; NumPy's vectorized functions stay within the 4 ULP
+of Intel's SVML, its float32 exp within 2.52 (release notes of 1.17 and 1.22). A power is a product of as many factors,
+or a function within 1 ULP.
+"""
+
+
+def range_of(unit: float) -> tuple[float, float]:
+    """Give the smallest normal and the largest number rounded with ``unit``; the narrowest range where several have it.
+
+    Examples
+    --------
+    >>> range_of(2.0**-11)
+    (6.103515625e-05, 65504.0)
+    """
+    if unit <= OWN:
+        return 2.0**-1022, float(np.finfo(np.float64).max)
+    return (2.0**-14, 65504.0) if unit == 2.0**-11 else (2.0**-126, 2.0**127 * (2 - 2 * unit))
+
+
+class Ball(NamedTuple):
+    """A value with two error bounds.
+
+    Attributes
+    ----------
+    value
+        As computed here, in double precision.
+    rounding
+        Bounds the rounding error: the computed result against the exact one for the same operands.
+    moved
+        Bounds the exact result for these operands against the exact one for the true operands.
+    """
+
+    value: Value
+    rounding: Value
+    moved: Value
+
+    def radius(self, unit: float) -> Array:
+        """Give the sum of both bounds; without a unit, no rounding."""
+        total = self.moved + self.rounding if unit else self.moved
+        return upward(np.asarray(total, dtype=np.float64))
+
+
+def upward(bound: Array) -> Array:
+    """Finish a bound: nan becomes infinite, and the rounding errors of the bound itself are added."""
+    return np.asarray(np.where(np.isnan(bound), np.inf, bound * UP + TINY * (bound > 0)))
+
+
+def gamma(n: int, unit: float) -> float:
+    """Bound the relative error of ``n`` roundings in a row, γ_n = n u / (1 - n u); infinite from n u = 1 on.
+
+    Examples
+    --------
+    >>> gamma(2, 0.25)
+    1.0
+    """
+    return n * unit / (1 - n * unit) if n * unit < 1 else math.inf
+
+
+def balls(body: Expr, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Ball:
+    """Evaluate a tree on whole arrays, with the bounds of every cell."""
+    leaves = [
+        Ball(np.asarray(x, np.float64), 0.0, np.asarray(e) if np.any(e) else 0.0)
+        for x, e in zip(xs, errors, strict=True)
+    ]
+    shape = np.broadcast_shapes(*(x.shape for x in xs))
+    with np.errstate(all="ignore"):
+        ball = _Work(leaves, max(unit, OWN)).ball(body)
+    return Ball(*(np.broadcast_to(part, shape) for part in ball))
+
+
+def bound(body: Expr, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+    """Bound how far each cell of an elementwise tree may lie from the true one; see ``Op.bound``."""
+    return balls(body, xs, errors, unit).radius(unit)
+
+
+def summed(ball: Ball, roundings: int, unit: float, total: Callable[[Array], Array]) -> Array:
+    """Bound a sum of terms in any order, with so many roundings in a row; ``total`` adds over their axes."""
+    with np.errstate(all="ignore"):
+        out = total(np.asarray(ball.moved))
+        if unit:
+            size = total(np.abs(ball.value) + 2 * np.asarray(ball.rounding))
+            least = _least(unit) if roundings else 0.0
+            own = _x(gamma(roundings, unit), size) + np.where(size > 0, least, 0.0)
+            out = out + total(np.asarray(ball.rounding)) + own
+        return upward(out)
+
+
+def products(
+    xs: Sequence[Array],
+    errors: Sequence[Array],
+    unit: float,
+    terms: int,
+    total: Callable[[Sequence[Array]], Array],
+) -> Array:
+    """Bound a sum of ``terms`` products of two operands; ``total`` gives the sum of their sizes, of a third added.
+
+    The products of |a| (γ |b| + e_b) and of e_a (|b| + e_b) are all that is worked.
+    """
+    with np.errstate(all="ignore"):
+        g = gamma(terms, unit)
+        (a, b, *rest), (ea, eb, *er) = [np.abs(np.asarray(x, np.float64)) for x in xs], errors
+        out = total([a, _x(g, b) + eb, *(_x(g, r) + e for r, e in zip(rest, er, strict=True))])
+        if unit:
+            out = np.where(out > 0, out + terms * _least(unit), out)
+        if np.any(ea):
+            out = out + total([ea, b + eb, *(np.zeros_like(r) for r in rest)])
+        return upward(out)
+
+
+def _least(unit: float) -> float:
+    """Half the distance of the numbers next to 0, at least the smallest that can be written here."""
+    return max(unit * range_of(unit)[0], 2.0**-1074)
+
+
+def _x(a: Value, b: Value) -> Value:
+    """Multiply, with 0 times infinity as 0."""
+    return np.where(np.equal(a, 0) | np.equal(b, 0), 0.0, a * b)
+
+
+class _Work:
+    """Evaluates trees with their error bounds, for one unit roundoff."""
+
+    def __init__(self, leaves: Sequence[Ball], unit: float) -> None:
+        self.leaves, self.unit = leaves, unit
+        self.smallest, self.largest = range_of(unit)
+
+    def ball(self, e: Expr) -> Ball:
+        match e:
+            case Slot(index=index):
+                return self.leaves[index]
+            case Num():
+                return Ball(e.value, self._constant(e), 0.0)
+            case Binary("/", left, Binary("+", Num(1.0), Call("exp", (power,)))):
+                return self._logistic(self.ball(left), self.ball(power))
+            case Binary("+" | "-"):
+                return self._sum(e)
+            case Binary(op=op, left=left, right=right):
+                parts = [self.ball(left), self.ball(right)]
+                return self._apply(op, Binary(op, Slot(0), Slot(1)), parts)
+            case Call(function=function, args=args):
+                node = Call(function, tuple(Slot(i) for i in range(len(args))))
+                return self._apply(function, node, [self.ball(arg) for arg in args])
+        raise TypeError(type(e).__name__)
+
+    def _constant(self, e: Num) -> float:
+        """Round a constant, unless its digits fit: 0.5 does, 0.1 and π do not."""
+        fits = (math.frexp(e.value)[0] / self.unit).is_integer() and e.symbol != "pi"
+        exact = fits and e.value.as_integer_ratio() == fraction(e.value).as_integer_ratio()
+        return 0.0 if exact else self.unit * abs(e.value)
+
+    def _apply(self, op: str, node: Expr, parts: Sequence[Ball]) -> Ball:
+        """Evaluate one operation; ``node`` states it with slots."""
+        v = [part.value for part in parts]
+        slack = [part.rounding for part in parts]
+        value = _value(node, v)
+        k = ROUNDINGS[op] if op != "^" else max(2.0, v[1] - 1)
+        rounding = SPREADS[op](v, slack, slack)
+        if k:  # what may have overflowed may give nan, even times 0
+            lost = sum(np.isinf(radius) for radius in slack) > 0
+            rounding = np.where(lost, np.inf, self._rounded(value, rounding, k, _ends(v)))
+        moves = [part.moved for part in parts]
+        moved = SPREADS[op](v, slack, moves) if any(np.any(move) for move in moves) else 0.0
+        return Ball(value, _told(rounding), _told(moved))
+
+    def _rounded(self, value: Value, spread: Value, k: float, ends: Value) -> Value:
+        """Add the rounding of an operation to what its operands' errors give.
+
+        ``ends`` tells where an operand is 0 or infinite: a result of 0 is exact there, and underflow elsewhere.
+        Subnormal results have an absolute error, and what overflows has no bound.
+        """
+        share = k * self.unit
+        if share >= 1:
+            return np.full_like(np.asarray(value, float), np.inf)
+        size = np.abs(value) + spread
+        out = (spread + share * np.maximum(size, self.smallest) + _least(self.unit)) / (1 - share)
+        out = np.where(size > self.largest, np.inf, out)
+        exact = np.equal(spread, 0) & ends & (np.equal(value, 0) | np.isinf(value))
+        return np.where(exact, 0.0, out)
+
+    def _sum(self, e: Expr) -> Ball:
+        """Add and subtract terms, in any order where they are more than two."""
+        parts: list[Ball] = []
+        value = _value(self._chain(e, parts), [part.value for part in parts])
+        spread = sum(part.rounding for part in parts)
+        if len(parts) == 2:
+            size = np.abs(value) + spread
+            out = (spread + self.unit * size) / (1 - self.unit)
+        else:
+            size = sum(np.abs(part.value) + 2 * part.rounding for part in parts)
+            out = spread + gamma(len(parts) - 1, self.unit) * size
+        fixed = np.isinf(value) & np.isfinite(spread) & (sum(np.isinf(p.value) for p in parts) > 0)
+        rounding = np.where(fixed, 0.0, np.where(size > self.largest, np.inf, out))
+        moved = np.where(fixed, 0.0, sum(part.moved for part in parts))
+        return Ball(value, _told(rounding), _told(moved) if np.any(moved) else 0.0)
+
+    def _chain(self, e: Expr, parts: list[Ball]) -> Expr:
+        """Take a sum of sums apart; give it with slots for its terms."""
+        if isinstance(e, Binary) and e.op in "+-":
+            return Binary(e.op, self._chain(e.left, parts), self._chain(e.right, parts))
+        parts.append(self.ball(e))
+        return Slot(len(parts) - 1)
+
+    def _logistic(self, a: Ball, b: Ball) -> Ball:
+        """Bound a / (1 + e^b), where e^b alone may overflow and has errors as large as itself.
+
+        1 / (1 + e^b) is (1 - tanh(b/2)) / 2, and has its slope. Where e^b overflows, the quotient is computed as 0.
+        """
+        node = Slot(0) / (1.0 + exp(Slot(1)))
+        value, share = _value(node, [a.value, b.value]), _value(node, [1.0, b.value])
+
+        def spread(d: Value) -> Value:
+            return _tanh([b.value / 2], [b.rounding / 2], [d / 2]) / 2
+
+        k = ROUNDINGS["exp"] + ROUNDINGS["+"] + 1  # of the reciprocal; the product has its own
+        rounding = self._rounded(share, spread(b.rounding), k, np.isinf(b.value))
+        lost = b.value + b.rounding > math.log(self.largest / 2)
+        most = np.minimum(1.0, share * np.exp(b.rounding) + _least(self.unit))
+        rounding = np.where(lost, np.maximum(rounding, most), rounding)
+        rounding = np.where(np.isinf(b.rounding), np.inf, rounding)
+        moved = spread(b.moved) if np.any(b.moved) else 0.0
+        made = self._apply("*", Slot(0) * Slot(1), [a, Ball(share, rounding, moved)])
+        return made._replace(value=value)
+
+
+def _value(node: Expr, values: Sequence[Value]) -> Value:
+    """Work a node on the values of its slots."""
+    return evaluate(node, lambda leaf: values[leaf.index] if isinstance(leaf, Slot) else None)
+
+
+def _ends(values: Sequence[Value]) -> Value:
+    """Tell where an operand is 0 or infinite."""
+    return sum(np.equal(value, 0) | np.isinf(value) for value in values) > 0
+
+
+def _told(radius: Value) -> Value:
+    return np.where(np.isnan(radius), np.inf, radius)
+
+
+# how far a function moves --------------------------------------------------------------
+#
+# v are values, s how far the true operands may lie from them, d how far operands then move: each gives a bound of
+# |f(c + m) - f(c)| over all |c - v| <= s and |m| <= d.
+
+Spread = Callable[[list[Value], list[Value], list[Value]], Value]
+
+
+def _nearest(v: Value, s: Value, d: Value) -> Value:
+    """Give the least distance from 0 that one operand may have, less what the subtraction itself may lose."""
+    return np.maximum(np.abs(v) * (1 - 2.0**-50) - (s + d) * (1 + 2.0**-50), 0.0)
+
+
+def _product(v: list[Value], s: list[Value], d: list[Value]) -> Value:
+    a, b, (da, db) = np.abs(v[0]) + s[0], np.abs(v[1]) + s[1], d
+    return _x(a, db) + _x(b, da) + _x(da, db)
+
+
+def _quotient(v: list[Value], s: list[Value], d: list[Value]) -> Value:
+    top, (da, db) = np.abs(v[0]) + s[0], d
+    low = _nearest(v[1], s[1], db)
+    out = (da + _x(top, db) / _nearest(v[1], s[1], 0.0)) / low
+    still = np.equal(da, 0) & np.equal(db, 0) & (np.equal(top, 0) | np.not_equal(v[1], 0))
+    return np.where(still, 0.0, np.where(low > 0, out, np.inf))
+
+
+def _over(v: list[Value], s: list[Value], d: list[Value]) -> Value:
+    nothing = np.equal(v[1], 0) & np.equal(s[1], 0) & np.equal(d[1], 0)
+    return np.where(nothing, 0.0, _quotient(v, s, d))
+
+
+def _power(v: list[Value], s: list[Value], d: list[Value]) -> Value:
+    """Move a whole power, by the binomial theorem; another by its largest slope."""
+    top, n = np.abs(v[0]) + s[0], int(v[1])
+    if n < 0 or n != v[1]:
+        ends = (_nearest(v[0], s[0], d[0]), top + d[0])
+        slope = abs(v[1]) * np.maximum(*(end ** (v[1] - 1) for end in ends))
+        return np.where(np.equal(d[0], 0), 0.0, slope * d[0])
+    return sum(math.comb(n, k) * _x(top ** (n - k), d[0] ** k) for k in range(1, n + 1))
+
+
+def _exp(v: list[Value], s: list[Value], d: list[Value]) -> Value:
+    return _x(np.exp(v[0] + s[0] + d[0]), -np.expm1(-d[0]))
+
+
+def _sqrt(v: list[Value], s: list[Value], d: list[Value]) -> Value:
+    least = np.sqrt(_nearest(v[0], s[0], d[0])) + np.sqrt(_nearest(v[0], s[0], 0.0))
+    return np.where(np.equal(d[0], 0), 0.0, np.minimum(np.sqrt(d[0]), d[0] / least))
+
+
+def _tanh(v: list[Value], s: list[Value], d: list[Value]) -> Value:
+    slope = 1.0 / np.cosh(np.minimum(_nearest(v[0], s[0], d[0]), 350.0)) ** 2
+    return np.minimum(_x(slope, d[0]), 2.0)
+
+
+def _erfc(v: list[Value], s: list[Value], d: list[Value]) -> Value:
+    slope = 2 / math.sqrt(math.pi) * np.exp(-(np.minimum(_nearest(v[0], s[0], d[0]), 26.0) ** 2))
+    return np.minimum(_x(slope, d[0]), 2.0)
+
+
+def _step(v: list[Value], s: list[Value], d: list[Value]) -> Value:
+    either = np.equal(_nearest(v[0], s[0], d[0]), 0) & np.not_equal(s[0] + d[0], 0)
+    return np.where(either, 1.0, 0.0)
+
+
+def _mask(v: list[Value], s: list[Value], d: list[Value]) -> Value:
+    """Move no cell that is masked; tell nothing where it is not sure which is."""
+    moved = np.where(np.equal(v[1], 0), 0.0, d[0])
+    return np.where(_step(v[1:], s[1:], d[1:]) > 0, np.inf, moved)
+
+
+SPREADS: dict[str, Spread] = {
+    "*": _product, "/": _quotient, "ratio": _quotient, "over": _over, "^": _power,
+    "ln": lambda v, s, d: np.where(np.equal(d[0], 0), 0.0, d[0] / _nearest(v[0], s[0], d[0])),
+    "abs": lambda v, s, d: d[0], "exp": _exp, "sqrt": _sqrt, "tanh": _tanh, "erfc": _erfc,
+    **dict.fromkeys(("cos", "sin"), lambda v, s, d: np.minimum(d[0], 2.0)),
+    "max": lambda v, s, d: np.maximum(*d), "step": _step, "allowed": _step, "mask": _mask,
+}  # fmt: skip

@@ -1,0 +1,142 @@
+"""How far a step may lie from the true one in a format of floating point, worked from given operands and stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockcalc.ops.errors import range_of, upward
+from blockcalc.ops.op import Array, Op
+from blockcalc.program.program import Program
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format that numbers are stored in, and the precision that programs work in beside it.
+
+    Attributes
+    ----------
+    name : str
+        ``bfloat16``.
+    unit, smallest, largest : float
+        Its unit roundoff, its smallest normal number and its largest number.
+    working : float
+        The unit roundoff of the operations inside a step: 16-bit formats are worked in single precision.
+    """
+
+    name: str
+    unit: float
+    smallest: float
+    largest: float
+    working: float
+
+    @property
+    def tiny(self) -> float:
+        """Give its smallest subnormal number."""
+        return 2 * self.unit * self.smallest
+
+    def __call__(self, values: Array) -> Array:
+        """Round to its nearest numbers, ties to even.
+
+        Examples
+        --------
+        >>> NUMBERS["float16"](np.array([1.01, 70000.0]))
+        array([1.00976562,        inf])
+        """
+        if self.unit <= 2.0**-53:
+            return values
+        with np.errstate(all="ignore"):
+            _, exponent = np.frexp(values)
+            lowest = np.frexp(self.tiny)[1] - 1
+            step = np.ldexp(1.0, np.maximum(exponent - int(-np.log2(self.unit)), lowest))
+            out = np.rint(values / step) * step
+            return np.asarray(np.where(np.abs(out) > self.largest, np.copysign(np.inf, out), out))
+
+    def has(self, values: Array) -> bool:
+        """Tell whether values are numbers of this format."""
+        finite = values[np.isfinite(values)]
+        return bool(np.all(self(finite) == finite))
+
+    def rounding(self, size: Array) -> Array:
+        """Bound what rounding numbers of a size to its nearest ones does to them."""
+        with np.errstate(all="ignore"):
+            return np.where(size > 0, self.unit * np.maximum(size, self.smallest), 0.0)
+
+    def stored(self, value: Array, error: Array) -> Array:
+        """Bound how far a number lies from the true one after it is stored, where it was within ``error`` before.
+
+        What may leave the range of the format may be anything. A number worked in the format itself is stored as it is.
+        """
+        with np.errstate(all="ignore"):
+            size = np.abs(value) + error
+            own = 0.0 if self.unit <= self.working else self.rounding(size)
+            out = np.where(size > self.largest, np.inf, error + own)
+            return upward(np.where(np.isinf(value) & (error == 0), 0.0, out))
+
+
+NUMBERS = {
+    name: Format(name, unit, *range_of(unit), working)
+    for name, unit, working in (
+        ("float64", 2.0**-53, 2.0**-53),
+        ("float32", 2.0**-24, 2.0**-24),
+        ("bfloat16", 2.0**-8, 2.0**-24),
+        ("float16", 2.0**-11, 2.0**-24),
+    )
+}
+
+
+def step_bound(
+    op: Op, xs: Sequence[Array], value: Array, kept: Format, errors: Sequence[Array] | None = None
+) -> Array:
+    """Bound how far a step may lie from the true one in a format.
+
+    Parameters
+    ----------
+    op : Op
+    xs : sequence of ndarray
+        Its operands as they were used, in double precision.
+    value : ndarray
+        What it gives for them in double precision.
+    kept : Format
+        What its result is stored in.
+    errors : sequence of ndarray, optional
+        How far the operands lie from their true values; without them, they are exact.
+    """
+    given = [np.zeros(x.shape) for x in xs] if errors is None else errors
+    bound = op.bound(xs, given, kept.working)
+    return kept.stored(value, bound) if op.worked else bound
+
+
+DYADIC = 20  # a number with so few binary places is what was written; another one was rounded as it was read
+
+
+def run_bounds(program: Program, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Bound how far each number of a run in double precision lies from the true one, inputs as they are written.
+
+    Parameters
+    ----------
+    program : Program
+    arrays : mapping
+        The numbers of the run.
+
+    Returns
+    -------
+    dict
+        By name, infinite where nothing can be told.
+    """
+    unit = NUMBERS["float64"].unit
+    errors: dict[str, Array] = {}
+    for ref in program.inputs:
+        x = np.asarray(arrays[ref.name], dtype=np.float64)
+        with np.errstate(all="ignore"):
+            scaled = np.ldexp(x, DYADIC)
+            read = np.where(scaled == np.rint(scaled), 0.0, np.abs(x) * unit)
+        errors[ref.name] = upward(read)
+    for eq in program.equations:
+        xs = [np.asarray(arrays[r.name], dtype=np.float64) for r in eq.inputs]
+        with np.errstate(all="ignore"):
+            error = eq.op.bound(xs, [errors[r.name] for r in eq.inputs], unit)
+        errors[eq.out.name] = np.where(np.isnan(error), np.inf, error)
+    return errors
