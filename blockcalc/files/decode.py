@@ -9,7 +9,7 @@ from typing import Any
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.files.json_text import is_json, read_json
 from blockcalc.files.source import Path, Source
-from blockcalc.files.yaml_text import read_yaml
+from blockcalc.files.yaml_text import Real, read_yaml
 from blockcalc.limits import MAX_BYTES
 from blockcalc.messages import say
 
@@ -94,14 +94,17 @@ def _latin(sign: str) -> str:
     return byte.decode("cp1252", "replace").replace("\ufffd", byte.decode("latin-1"))
 
 
-def read_text(text: str, name: str) -> Source:
-    """Read a text as JSON or YAML, by its name or else by its first characters."""
+def read_text(text: str, name: str, real: Real = None) -> Source:
+    """Read a text as JSON or YAML, by its name or else by its first characters.
+
+    ``real`` receives the text of each number that is not an integer, for callers that need more than its value.
+    """
     lower, text = name.lower(), text.lstrip(_MARK)
     as_json = lower.endswith(".json")
     if not as_json and not lower.endswith((".yaml", ".yml")):
         as_json = text.lstrip()[:1] == "{" and is_json(text)
     source = Source(name, text)
-    source.data = read_json(source) if as_json else read_yaml(source)
+    source.data = read_json(source, real) if as_json else read_yaml(source, real=real)
     return source
 
 

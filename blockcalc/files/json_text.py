@@ -27,8 +27,12 @@ def is_json(text: str) -> bool:
     return True
 
 
-def read_json(source: Source) -> Any:
-    """Read a text; duplicate keys, NaN and too deep nesting are errors with their position."""
+def read_json(source: Source, real: Callable[[str], Any] | None = None) -> Any:
+    """Read a text; duplicate keys, NaN and too deep nesting are errors with their position.
+
+    ``real`` receives the text of each number that is not an integer, for callers that need more than its
+    value; NaN and Infinity are then numbers.
+    """
     doubtful = False
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -39,6 +43,8 @@ def read_json(source: Source) -> Any:
 
     def constant(word: str) -> float:
         nonlocal doubtful
+        if real is not None:
+            return float(word)
         doubtful = True
         return 0.0
 
@@ -47,7 +53,7 @@ def read_json(source: Source) -> Any:
     source.json = True
     source.find_lost = _lost
     source.find_marks = lambda own, marks: _Walker(own.text, marks, rows=own.rows).document()
-    data = parsed(source, pairs, constant)
+    data = parsed(source, pairs, constant, real)
     deepest, values = _extent(data, source.text)
     if values > MAX_VALUES:
         raise InputError(Fault(say("file.values", limit=MAX_VALUES), Place(source.name)))
@@ -58,10 +64,17 @@ def read_json(source: Source) -> Any:
     return data
 
 
-def parsed(source: Source, pairs: Pairs, constant: Callable[[str], Any] = float) -> Any:
+def parsed(
+    source: Source,
+    pairs: Pairs,
+    constant: Callable[[str], Any] = float,
+    real: Callable[[str], Any] | None = None,
+) -> Any:
     """Parse a text with the hooks of the standard library, and translate its errors."""
     try:
-        return json.loads(source.text, object_pairs_hook=pairs, parse_constant=constant)
+        return json.loads(
+            source.text, object_pairs_hook=pairs, parse_constant=constant, parse_float=real
+        )
     except json.JSONDecodeError as error:
         raise _syntax(source, error) from None
     except RecursionError:

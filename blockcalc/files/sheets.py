@@ -60,8 +60,20 @@ class Row:
     words: list[str]
 
 
+def _lines(path: Path) -> list[tuple[int, str]]:
+    """Read the lines of a text file with their numbers, if it is not too large."""
+    with path.open("rb") as stream:
+        raw = stream.read(MAX_SHEET + 1)
+    if len(raw) > MAX_SHEET:
+        text = say("file.too_large", limit=MAX_SHEET)
+        raise InputError(Fault(text, Place(str(path)), say("file.too_large.hint")))
+    return list(enumerate(decode(raw, str(path)).split("\n"), 1))
+
+
 class Sheet:
     """A table of words; numbers are not read yet.
+
+    ``lines`` are those of a part of a file, with their numbers.
 
     Raises
     ------
@@ -69,15 +81,10 @@ class Sheet:
         The file is not text, is too large, or has no row.
     """
 
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as stream:
-            raw = stream.read(MAX_SHEET + 1)
-        if len(raw) > MAX_SHEET:
-            text = say("file.too_large", limit=MAX_SHEET)
-            raise InputError(Fault(text, Place(str(path)), say("file.too_large.hint")))
+    def __init__(self, path: Path, lines: Iterable[tuple[int, str]] | None = None) -> None:
         self.path = path
-        lines = decode(raw, str(path)).split("\n")
-        kept = [(n, line, own) for n, line in enumerate(lines, 1) if (own := _uncommented(line))]
+        lines = _lines(path) if lines is None else lines
+        kept = [(n, line, own) for n, line in lines if (own := _uncommented(line))]
         self.sign = _sign([own for _, _, own in kept])
         self.rows = [Row(*line, [word for _, word in _cells(line[2], self.sign)]) for line in kept]
         if not self.rows:
@@ -96,18 +103,18 @@ class Sheet:
         """
         head, rows = (self.rows[0], self.rows[1:]) if said.header else (None, self.rows)
         if not rows:
-            raise self._fault(self.rows[0], 0, say("sheet.only_header"))
+            raise self.fault(self.rows[0], 0, say("sheet.only_header"))
         width = len(rows[0].words)
         for row in rows:
             if len(row.words) != width:
                 sizes = {"has": count(len(row.words)), "first": count(width)}
-                raise self._fault(row, 0, say("weights.ragged", **sizes), self._hint(said))
+                raise self.fault(row, 0, say("weights.ragged", **sizes), self._hint(said))
         if said.index and width == 1:
-            raise self._fault(rows[0], 0, say("sheet.only_index"))
+            raise self.fault(rows[0], 0, say("sheet.only_index"))
         skip = 1 if said.index else 0
         if head and width - len(head.words) not in (0, skip):
             text = say("sheet.names", has=len(head.words), wanted=width)
-            raise self._fault(head, 0, text, self._hint(said))
+            raise self.fault(head, 0, text, self._hint(said))
         return np.array([self._read(row, skip, said) for row in rows])
 
     def _read(self, row: Row, skip: int, said: Names) -> list[float]:
@@ -130,9 +137,14 @@ class Sheet:
             column += sign.at if sign else 0
         if self.sign and _SPACED.search(word) and not self._hint(said):
             hint = say("sheet.apart", sign=say(f"sheet.sign.{SIGNS.index(self.sign)}"))
-        return self._fault(row, column, text, hint or self._hint(said) or say("weights.csv"))
+        return self.fault(row, column, text, hint or self._hint(said) or say("weights.csv"))
 
-    def _fault(self, row: Row, column: int, text: str, hint: str | None = None) -> InputError:
+    def column(self, row: Row, i: int) -> int:
+        """Give the column in which a cell begins, counted from 0."""
+        return list(_cells(row.own, self.sign))[i][0]
+
+    def fault(self, row: Row, column: int, text: str, hint: str | None = None) -> InputError:
+        """Make the error for a place of a row."""
         return InputError(
             Fault(text, Place(str(self.path), row.number, column + 1, row.text), hint)
         )

@@ -106,10 +106,7 @@ def read(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[np.float64]
         if not tensor.readable:
             text = say("weights.dtype", name=tensor.name or path.name, dtype=tensor.dtype)
             raise InputError(Fault(text, Place(str(path))))
-        if tensor.numbers is not None:
-            array = tensor.numbers[window]
-        else:
-            array = READERS[_ending(path)][1](path, tensor, window).astype(np.float64)
+        array = stored(path, tensor, window).astype(np.float64)
     bad = ~np.isfinite(array)
     if bad.any():
         at = "".join(f"[{i}]" for i in np.argwhere(bad)[0])
@@ -118,6 +115,14 @@ def read(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[np.float64]
             Fault(say("weights.not_finite", name=tensor.name + at, what=what), Place(str(path)))
         )
     return array
+
+
+def stored(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[Any]:
+    """Read a tensor, or a window of it, as it lies in the file: also what is not finite."""
+    with _refusing(path):
+        if tensor.numbers is not None:
+            return tensor.numbers[window]
+        return READERS[_ending(path)][1](path, tensor, window)
 
 
 def _ending(path: Path) -> str:

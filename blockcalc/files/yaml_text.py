@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -54,8 +55,13 @@ class _Odd(Exception):
 LABELS = "tokens"  # paths whose numbers are kept as text: 007 stays 007
 
 
-def read_yaml(source: Source, at: Path = ()) -> Any:
+Real = Callable[[str], Any] | None  # makes a number with a point or an exponent from its text
+
+
+def read_yaml(source: Source, at: Path = (), real: Real = None) -> Any:
     """Read a text; ``at`` is the path of its value.
+
+    ``real`` receives the text of each number that is not an integer, for callers that need more than its value.
 
     A row of plain numbers is passed to the YAML parser as one quoted text of the same length, and its
     numbers are read separately, so a matrix needs no node for each number. If anything is unusual,
@@ -65,14 +71,14 @@ def read_yaml(source: Source, at: Path = ()) -> Any:
     short, rows = _shortened(source.text)
     if rows:
         try:
-            builder = _Builder(source, short, rows)
+            builder = _Builder(source, short, rows, real=real)
             data = builder.document(at)
             if builder.met == len(rows):
                 return data
         except (InputError, _Odd):
             if builder.nodes > MAX_NODES or builder.count > MAX_VALUES:
                 raise  # number by number there are only more nodes
-    return _Builder(source).document(at)
+    return _Builder(source, real=real).document(at)
 
 
 def _mark(source: Source, marks: Marks) -> None:
@@ -100,10 +106,10 @@ def _shortened(text: str) -> tuple[str, set[tuple[int, int]]]:
     return "\n".join(lines), rows
 
 
-def _numbers(text: str) -> list[Any]:
+def _numbers(text: str, real: Real = None) -> list[Any]:
     """Read the numbers of a row, each by the rules of a single number."""
     try:
-        found: list[Any] = json.loads(f"[{text}]")
+        found: list[Any] = json.loads(f"[{text}]", parse_float=real)
         if max(found) < _HUGE and min(found) > -_HUGE and (0 not in found or "-" not in text):
             return found
     except ValueError:
@@ -111,7 +117,12 @@ def _numbers(text: str) -> list[Any]:
     words = [word.strip() for word in text.split(",")]
     if not all(_INT.fullmatch(word) or _FLOAT.fullmatch(word) for word in words):
         raise _Odd
-    return [plain_scalar(word) for word in words]
+    return [_scalar(word, real) for word in words]
+
+
+def _scalar(text: str, real: Real) -> Any:
+    value = plain_scalar(text)
+    return real(text) if real and type(value) is float and math.isfinite(value) else value
 
 
 def _events(text: str) -> Iterator[Any]:
@@ -149,8 +160,10 @@ class _Builder:
         short: str | None = None,
         rows: Collection[tuple[int, int]] = (),
         marks: Marks | None = None,
+        real: Real = None,
     ) -> None:
         self.source, self.marks, self.short, self.rows = source, marks, short, rows
+        self.real = real
         self.met = 0
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.open: set[str] = set()
@@ -204,7 +217,7 @@ class _Builder:
             value: Any = self.row(event, path, depth)
         elif kind == "ScalarEvent":
             plain = event.implicit[0] and event.tag is None
-            value = plain_scalar(event.value) if plain else event.value
+            value = _scalar(event.value, self.real) if plain else event.value
             if type(value) in (int, float) and path[:1] == (LABELS,):
                 value = event.value
         else:
@@ -231,7 +244,7 @@ class _Builder:
             self.source.rows[path] = event.start_mark.index
         words = (word.strip() for word in event.value.split(","))
         label = path[:1] == (LABELS,)
-        found = [word for word in words if word] if label else _numbers(event.value)
+        found = [word for word in words if word] if label else _numbers(event.value, self.real)
         self.met += 1
         self.count += len(found)
         return found

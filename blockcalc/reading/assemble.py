@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from blockcalc.files.source import Path
 from blockcalc.limits import MOST_NUMBERS
 from blockcalc.messages import say
+from blockcalc.nn.attention import frequencies
 from blockcalc.nn.orders import NORM_KEYS, SUBLAYERS
 from blockcalc.nn.spec import (
     EPS,
@@ -55,6 +56,7 @@ def parts(c: Checker, top: Mapping[str, Any]) -> dict[str, Any]:
         "stop": top.get("stop"),
         "seed": dropout.get("seed"),
         "evaluation": "dropout" in top and not training,
+        "rates": rates,
         "rounding": top.get("round"),
         "expect": top.get("expect") or {},
         "loss": (top.get("loss") or {}).get("kind"),
@@ -166,7 +168,7 @@ def _rope(
         c.fault(f"{keys}attn.rope.freqs", say("rope.freqs", n=len(given), dims=dims))
         return None
     theta = rope.get("theta") or 10000.0
-    freqs = given if given is not None else theta ** (-np.arange(0, dims, 2) / dims)
+    freqs = given if given is not None else frequencies(theta, dims)
     start = rope.get("start") or 0
     positions = np.arange(start, start + x.shape[-2], dtype=np.float64)
     c.arrays[f"{keys}attn.rope.freqs"] = np.asarray(freqs, dtype=np.float64).reshape(1, -1)

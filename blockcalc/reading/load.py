@@ -80,10 +80,15 @@ def _one_head(block: BlockSpec) -> bool:
 
 def read_file(name: str) -> Source:
     """Read a file, or standard input for ``-``, as plain data with positions."""
+    return read_text(*read_raw(name))
+
+
+def read_raw(name: str) -> tuple[str, str]:
+    """Read the text of a file, or of standard input for ``-``; also return its name for messages."""
     if name == "-":
         if sys.stdin is None:
             raise InputError(Fault(say("file.no_stdin")))
-        return read_text(decode(sys.stdin.buffer.read(MAX_BYTES + 1), "<stdin>"), "<stdin>")
+        return decode(sys.stdin.buffer.read(MAX_BYTES + 1), "<stdin>"), "<stdin>"
     try:
         with FilePath(name).open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
@@ -97,7 +102,7 @@ def read_file(name: str) -> Source:
         raise InputError(Fault(message, Place(name))) from None
     except ValueError:
         raise InputError(Fault(say("file.missing"), Place(repr(name)))) from None
-    return read_text(decode(raw, name), name)
+    return decode(raw, name), name
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

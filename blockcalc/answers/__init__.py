@@ -1,0 +1,1 @@
+"""A person's numbers as files give them, matched with the steps of a block."""

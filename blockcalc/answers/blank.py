@@ -1,0 +1,63 @@
+"""A blank file of answers: every step with a question mark in each cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+
+from blockcalc.errors import Fault, UsageError
+from blockcalc.messages import say
+from blockcalc.messages.words import dims
+from blockcalc.notation.signs import clean
+from blockcalc.ops.op import Ref, Shape
+from blockcalc.program.program import Program
+
+MOST_CELLS = 100_000
+
+
+def blank_text(
+    program: Program,
+    names: Collection[str] | None = None,
+    titles: Mapping[str, str] | None = None,
+    file: str = "FILE",
+) -> str:
+    """Write YAML with ``?`` in each cell, one row a line.
+
+    Parameters
+    ----------
+    program : Program
+    names : collection of str, optional
+        The steps that are asked for, by recorded name; every one by default.
+    titles : mapping, optional
+        The title of a step, for the comment above it.
+    file : str
+        The block's own file, for the head.
+
+    Raises
+    ------
+    UsageError
+        There would be too many cells to fill in.
+    """
+    refs = [eq.out for eq in program.equations if names is None or eq.out.name in names]
+    cells = sum(math.prod(ref.shape) for ref in refs)
+    if cells > MOST_CELLS:
+        text = say("answers.blank.cells", n=cells, most=MOST_CELLS)
+        raise UsageError(Fault(text, hint=say("answers.blank.cells.hint")))
+    head = "".join(f"# {line}\n" for line in say("answers.blank", file=clean(file)).splitlines())
+    return head + "".join(f"\n{_step(ref, (titles or {}).get(ref.name))}" for ref in refs)
+
+
+def _step(ref: Ref, title: str | None) -> str:
+    shape = " × ".join(f"{axis} {n}" for axis, n in zip(ref.axes, ref.shape, strict=True))
+    parts = [clean(title)] if title else []
+    parts.append(say("answers.blank.shape", shape=shape or dims(ref.shape)))
+    return f"# {': '.join(parts)}\n{ref.name}:{_cells(ref.shape, 2)}"
+
+
+def _cells(shape: Shape, inset: int) -> str:
+    """Write the cells of a shape below a name or a dash."""
+    row = f"[{', '.join('?' * shape[-1])}]"
+    if len(shape) == 1:
+        return f" {row}\n"
+    inner = f"{' ' * inset}-{_cells(shape[1:], inset + 2)}"
+    return "\n" + inner * shape[0]

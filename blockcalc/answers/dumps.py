@@ -1,0 +1,146 @@
+"""Answers that a program stored: npz, npy and safetensors, each array in the format of its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from blockcalc.answers.answer import TEXT, Answer, Answers, Array, Unreadable, written
+from blockcalc.errors import Fault, InputError, Place, UsageError
+from blockcalc.files.tensors import Tensor, numbers_in, stored, tensors
+from blockcalc.limits import MOST_NUMBERS
+from blockcalc.messages import say
+from blockcalc.program.bounds import NUMBERS
+
+DUMPS = (".npz", ".npy", ".safetensors")
+PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
+ALIASES = "aliases"  # the names of our own npz export
+ENOUGH = 16  # so many numbers that are neither whole nor short show a format
+_FORMATS = {
+    "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16",
+    "float64": "float64", "float32": "float32", "float16": "float16", "void16": "bfloat16",
+}  # fmt: skip
+_BOOLEAN = ("bool", "BOOL")
+_NARROWER = {"float64": ("bfloat16", "float16", "float32"), "float32": ("bfloat16", "float16")}
+
+
+def check_dtype(dtype: str | None) -> None:
+    """Refuse a format that is none."""
+    if dtype is not None and dtype not in NUMBERS:
+        known = ", ".join(NUMBERS)
+        raise UsageError(Fault(say("answers.dtype", word=dtype, known=known)))
+
+
+def refuse_pickle(path: Path) -> InputError:
+    """Say why a pickle is not opened, and how it becomes npz."""
+    hint = say("answers.pickle.hint", name=path.name, out=f"{path.stem}.npz")
+    return InputError(Fault(say("answers.pickle", ending=path.suffix), Place(str(path)), hint))
+
+
+def read_dump(path: Path) -> Answers:
+    """Read every array of a file.
+
+    A float32 or float64 array whose numbers all fit a narrower format is read as that format, where
+    enough of its numbers, or of others in the file, show it.
+
+    Raises
+    ------
+    InputError
+        The file is not there, is not what its name says, or has too many numbers.
+    """
+    listed = [t for t in tensors(path) if not (t.name == ALIASES and t.dtype.startswith("str"))]
+    total = sum(numbers_in(t.shape) for t in listed if _taken(t))
+    if total > MOST_NUMBERS:
+        text = say("answers.too_many", n=total, most=MOST_NUMBERS)
+        raise InputError(Fault(text, Place(str(path)), say("answers.too_many.hint")))
+    given: list[Answer] = []
+    lost: list[Unreadable] = []
+    for tensor in listed:
+        name = tensor.name or path.stem
+        if not _taken(tensor) or 0 in tensor.shape:
+            lost.append(Unreadable(name, _why(tensor, name), Place(str(path))))
+            continue
+        values = _widened(tensor, stored(path, tensor))
+        read_as = _FORMATS.get(tensor.dtype, TEXT)
+        given.append(written(name, values, read_as=read_as, place=Place(str(path))))
+    narrowed, remarks = narrow(given)
+    return Answers(str(path), tuple(narrowed), tuple(lost), remarks=tuple(remarks), dump=True)
+
+
+def _taken(tensor: Tensor) -> bool:
+    return tensor.readable or tensor.dtype in _BOOLEAN or tensor.dtype in _FORMATS
+
+
+def _why(tensor: Tensor, name: str) -> str:
+    if 0 in tensor.shape:
+        return say("array.empty")
+    if tensor.dtype == "object":
+        return say("answers.object")
+    return say("weights.dtype", name=name, dtype=tensor.dtype)
+
+
+def _widened(tensor: Tensor, array: Array) -> Array:
+    """Give the numbers as float64; NumPy writes bfloat16 as two bytes that it cannot name."""
+    if tensor.dtype == "void16":
+        bits = np.ascontiguousarray(array).view(np.uint16).astype(np.uint32) << 16
+        return bits.view(np.float32).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(array.astype(np.float64))
+
+
+def fits_of(dtype: str, values: Array) -> str:
+    """Tell the format of an array by its type and its numbers."""
+    return _narrowed(_FORMATS.get(dtype, TEXT), values)
+
+
+def _narrowed(read_as: str, values: Array) -> str:
+    return next((n for n in _NARROWER.get(read_as, ()) if _shows(values, n)), read_as)
+
+
+def narrow(given: list[Answer]) -> tuple[list[Answer], list[str]]:
+    """Read arrays in a narrower format where their numbers show it, or fit it and others of the file show it."""
+    own = {a.name: _narrowed(a.read_as, a.values) for a in given}
+    shown = {own[a.name] for a in given if own[a.name] != a.read_as}
+    found, remarks = [], []
+    for answer in given:
+        read_as = own[answer.name]
+        if read_as == answer.read_as and _telling(answer.values) < ENOUGH:
+            narrower = _NARROWER.get(read_as, ())
+            fit = (n for n in narrower if n in shown and _fits(answer.values, n))
+            read_as = next(fit, read_as)
+        found.append(replace(answer, read_as=read_as))
+    for wide in dict.fromkeys(a.read_as for a in given):
+        to = {f.read_as for a, f in zip(given, found, strict=True) if a.read_as == wide}
+        for thin in sorted(to - {wide}):
+            n = sum(
+                a.read_as == wide and f.read_as == thin for a, f in zip(given, found, strict=True)
+            )
+            remarks.append(say("answers.narrow", n=n, wide=wide, thin=thin))
+    return found, remarks
+
+
+def _shows(values: Array, name: str) -> bool:
+    return _fits(values, name) and _telling(values) >= ENOUGH
+
+
+def _fits(values: Array, name: str) -> bool:
+    """Tell whether every finite number is one of a format."""
+    own = values[np.isfinite(values)]
+    with np.errstate(over="ignore"):
+        single = own.astype(np.float32)
+        if name == "float16":
+            return bool(np.array_equal(own.astype(np.float16), own))
+    exact = bool(np.array_equal(single, own))
+    if name == "bfloat16":
+        return exact and not (single.view(np.uint32) & 0xFFFF).any()
+    return exact
+
+
+def _telling(values: Array) -> int:
+    """Count numbers that are neither whole nor short binary fractions."""
+    own = values[np.isfinite(values)]
+    parts: Any = np.frexp(own)[0] * 64
+    return int(np.count_nonzero((parts != np.round(parts)) & (own != np.round(own))))
