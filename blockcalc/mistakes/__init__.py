@@ -1,0 +1,1 @@
+"""The catalogue of mistakes: what each makes of a block, as data."""

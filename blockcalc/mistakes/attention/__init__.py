@@ -1,0 +1,1 @@
+"""Mistakes in attention: scores, masks, the softmax, positions and heads."""

@@ -1,0 +1,330 @@
+"""Mistakes in the softmax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from blockcalc.mistakes.alternative import Alternative, Block, Mistake, copied, extra, instead
+from blockcalc.mistakes.attention.masks import unmasked
+from blockcalc.mistakes.attention.scores import SOFTMAX, Attention, attentions
+from blockcalc.ops.elementwise import Elementwise
+from blockcalc.ops.expr import Num, Slot, exp
+from blockcalc.ops.movement import Movement
+from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
+from blockcalc.ops.reduce import Reduce
+from blockcalc.program.bounds import NUMBERS
+from blockcalc.program.program import Equation
+
+# operations that only a mistake needs ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Last(Movement):
+    """Some axes put last, as one: what is reduced over them is reduced along it."""
+
+    moved: tuple[int, ...]
+    word = "last"
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        axes, shape = refs[0].axes, refs[0].shape
+        kept = [i for i in range(len(axes)) if i not in self.moved]
+        long = math.prod(shape[i] for i in self.moved)
+        return (*(axes[i] for i in kept), "all"), (*(shape[i] for i in kept), long)
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        kept = tuple(i for i in range(xs[0].ndim) if i not in self.moved)
+        turned = xs[0].transpose(*kept, *self.moved)
+        return np.asarray(turned.reshape(*(xs[0].shape[i] for i in kept), -1))
+
+
+@dataclass(frozen=True)
+class Sum16(Op):
+    """A sum along the last axis that is kept in a format of 16 bits: after each addition, or at the end."""
+
+    format: str
+    each: bool
+
+    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
+        return refs[0].axes[:-1], refs[0].shape[:-1]
+
+    def forward(self, xs: Sequence[Array]) -> Array:
+        if not self.each:
+            return self._kept(xs[0].sum(axis=-1))
+        total = np.zeros(xs[0].shape[:-1])
+        for i in range(xs[0].shape[-1]):
+            total = self._kept(total + self._kept(xs[0][..., i]))
+        return total
+
+    def _kept(self, x: Array) -> Array:
+        return NUMBERS[self.format](x)
+
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        """Bound it: where terms are uncertain, each rounding may fall the other way."""
+        roundings = 2 * xs[0].shape[-1] if self.each else 1
+        lost = roundings * 2 * NUMBERS[self.format].unit * np.abs(xs[0]).sum(axis=-1)
+        error = errors[0].sum(axis=-1)
+        return np.asarray(np.where(error > 0, error + lost, 0.0))
+
+
+# the parts of a softmax --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """The softmax of an attention: its steps by their short names, as far as ``stop`` lets them be worked."""
+
+    attention: Attention
+    parts: dict[str, Equation]
+
+    @property
+    def scores(self) -> Ref:
+        """Give what it is taken of."""
+        return (self.parts.get("weights.max") or self.parts["weights.exp"]).inputs[0]
+
+    @property
+    def name(self) -> str:
+        return f"{self.attention.name}.weights"
+
+    @property
+    def shifted(self) -> bool:
+        return "weights.max" in self.parts
+
+    @property
+    def total(self) -> Equation | None:
+        return self.parts.get("weights.sum")
+
+    @property
+    def weights(self) -> Equation | None:
+        return self.parts.get("weights")
+
+    def with_maximum(self) -> dict[str, Equation]:
+        """Give its steps with the maximum subtracted, whether it subtracts it or not."""
+        return self.parts if self.shifted else self.attention.with_maximum()
+
+    def along(self, eq: Equation, axes: tuple[int, ...], *inputs: Ref) -> Equation:
+        """Take a step whose second operand has one number for each row: one for all else but these axes."""
+        assert isinstance(eq.op, Elementwise)
+        every = tuple(range(len(self.scores.shape)))
+        kept = tuple(i for i in every if i not in axes)
+        return instead(eq, replace(eq.op, placements=(every, kept)), *inputs)
+
+    def reduced(self, eq: Equation, axes: tuple[int, ...], x: Ref) -> list[Equation]:
+        """Reduce over other axes than the keys: what is moved, and what it is reduced to."""
+        moved = extra(f"{eq.out.name}.last", Last(axes), x)
+        return [moved, extra(f"{eq.out.name}.of", eq.op, moved.out)]
+
+
+Part = Callable[[Softmax], Iterator[Alternative]]
+
+
+def _each(make: Part) -> Callable[[Block], Iterator[Alternative]]:
+    """Make alternatives of every softmax of a block."""
+
+    def every(block: Block) -> Iterator[Alternative]:
+        for attention in attentions(block):
+            steps = {part: attention.step(part) for part in SOFTMAX}
+            parts = {part: eq for part, eq in steps.items() if eq is not None}
+            if "weights.exp" in parts:
+                yield from make(Softmax(attention, parts))
+
+    return every
+
+
+# over what ---------------------------------------------------------------------------------------
+
+
+def _over(s: Softmax, axes: tuple[int, ...], own: bool) -> tuple[Equation, ...]:
+    """Take the softmax over other axes; ``own`` tells whether maximum and sum keep their shape."""
+    refs: dict[str, Ref] = {}
+    found: list[Equation] = []
+    for eq in s.parts.values():
+        inputs = [refs.get(ref.name, ref) for ref in eq.inputs]
+        if isinstance(eq.op, Reduce):
+            moved, result = s.reduced(eq, axes, inputs[0])
+            found += [moved, instead(eq, eq.op, moved.out) if own else result]
+            refs |= {} if own else {eq.out.name: result.out}
+        elif len(inputs) == 2:
+            found.append(s.along(eq, axes, *inputs))
+    return tuple(found)
+
+
+@_each
+def softmax_columns(s: Softmax) -> Iterator[Alternative]:
+    """Let each column add to 1: the softmax over the queries."""
+    if s.scores.shape[-1] > 1:
+        yield Alternative(_over(s, (len(s.scores.shape) - 2,), own=True))
+
+
+@_each
+def softmax_heads(s: Softmax) -> Iterator[Alternative]:
+    """Let the weights of a pair of tokens add to 1 over the heads."""
+    if s.weights is not None and "head" in s.scores.axes:
+        yield Alternative(_over(s, (s.scores.axes.index("head"),), own=False))
+
+
+@_each
+def softmax_all(s: Softmax) -> Iterator[Alternative]:
+    """Let all weights add to 1 together: those of a head, or of all heads."""
+    rank = len(s.scores.shape)
+    if s.weights is None or s.scores.shape[-1] == 1:
+        return
+    yield Alternative(_over(s, (rank - 2, rank - 1), own=False), words={"over": "T × T"})
+    if "head" in s.scores.axes:
+        axes = tuple(range(rank - 3, rank))
+        yield Alternative(_over(s, axes, own=False), words={"over": "n_heads × T × T"})
+
+
+@_each
+def softmax_sum_of_key(s: Softmax) -> Iterator[Alternative]:
+    """Divide by the sum of the row that has the number of the column: an axis was lost."""
+    if s.weights is not None and s.scores.shape[-1] > 1:
+        yield Alternative((s.along(s.weights, (len(s.scores.shape) - 2,)),))
+
+
+# of what -----------------------------------------------------------------------------------------
+
+
+@_each
+def softmax_no_exp(s: Softmax) -> Iterator[Alternative]:
+    """Divide the scores themselves by their sum; masked ones count 0."""
+    steps, arrays, scores = unmasked(s.attention, zero=True)
+    yield Alternative((*steps, copied(s.parts["weights.exp"], scores)), arrays)
+
+
+@_each
+def softmax_base2(s: Softmax) -> Iterator[Alternative]:
+    """Raise 2, not e, to the scores."""
+    body = exp(Slot(0) * Num(math.log(2)))
+    yield Alternative((instead(s.parts["weights.exp"], Elementwise(body)),))
+
+
+@_each
+def softmax_plus_one(s: Softmax) -> Iterator[Alternative]:
+    """Add 1 to what is divided by."""
+    if s.total is None:
+        return
+    plain = extra(f"{s.total.out.name}.plain", s.total.op, *s.total.inputs)
+    one = Elementwise(Slot(0) + 1.0)
+    yield Alternative((plain, instead(s.total, one, plain.out)), words={"one": "1"})
+    if s.weights is not None:
+        more = extra(f"{s.total.out.name}.more", one, s.total.out)
+        used = instead(s.weights, s.weights.op, s.weights.inputs[0], more.out)
+        yield Alternative((more, used), words={"one": "1", "at": "later"})
+    if s.shifted:
+        unseen = Elementwise(Slot(0) + exp(Num(-1.0) * Slot(1)))
+        top = s.parts["weights.max"].out
+        yield Alternative(
+            (plain, instead(s.total, unseen, plain.out, top)), words={"one": "e^(−m)"}
+        )
+
+
+@_each
+def softmax_not_normalized(s: Softmax) -> Iterator[Alternative]:
+    """Leave out the division by the sum."""
+    if s.weights is not None:
+        yield Alternative((copied(s.weights, s.parts["weights.exp"].out),))
+
+
+@_each
+def softmax_twice(s: Softmax) -> Iterator[Alternative]:
+    """Take the softmax of the weights again."""
+    if s.weights is not None and s.total is not None:
+        once = extra(f"{s.name}.once", s.weights.op, *s.weights.inputs)
+        again = extra(f"{s.name}.again", s.parts["weights.exp"].op, once.out)
+        total = extra(f"{s.name}.again.sum", s.total.op, again.out)
+        last = instead(s.weights, s.weights.op, again.out, total.out)
+        yield Alternative((once, again, total, last))
+
+
+# the maximum -------------------------------------------------------------------------------------
+
+
+def _elsewhere(s: Softmax, eq: Equation, name: str) -> Equation:
+    """Give a step as one that only the alternative has."""
+    return extra(f"{s.name}.{name}", eq.op, *eq.inputs)
+
+
+def _exponentials(s: Softmax) -> tuple[list[Equation], Ref]:
+    """Give the exponentials of the other form: without the maximum subtracted where it is, and with it where not."""
+    own = s.parts["weights.exp"]
+    if s.shifted:
+        plain = extra(f"{s.name}.exp.plain", own.op, s.scores)
+        return [plain], plain.out
+    shifted = s.with_maximum()
+    top = _elsewhere(s, shifted["weights.max"], "top")
+    less = extra(f"{s.name}.less", shifted["weights.shifted"].op, s.scores, top.out)
+    other = extra(f"{s.name}.exp.less", own.op, less.out)
+    return [top, less, other], other.out
+
+
+@_each
+def softmax_wrong_max(s: Softmax) -> Iterator[Alternative]:
+    """Subtract a maximum that is not the row's own, or only above or below the fraction line."""
+    if s.scores.shape[-1] == 1:
+        return
+    parts, queries = s.with_maximum(), (len(s.scores.shape) - 2,)
+    top, less = parts["weights.max"], parts["weights.shifted"]
+    more = () if s.shifted else (parts["weights.exp"],)
+    own = () if s.shifted else (top,)
+    words = {"taken": "e^(S_ij − m_j)"}
+    yield Alternative((*own, s.along(less, queries), *more), words=words)
+    moved = extra(f"{top.out.name}.last", Last(queries), s.scores)
+    columns = (moved, instead(top, top.op, moved.out), s.along(less, queries))
+    yield Alternative((*columns, *more), words={"taken": "e^(S_ij − max_i S_ij)"})
+    steps, other = _exponentials(s)
+    with np.errstate(all="ignore"):
+        large = not np.isfinite(np.exp(s.attention.block.trace.arrays[s.scores.name])).all()
+    if s.total is None or large:
+        return
+    above, below = ("e^(S − m)", "e^S") if s.shifted else ("e^S", "e^(S − m)")
+    words = {"taken": f"{above} / Σ {below}"}
+    yield Alternative((*steps, instead(s.total, s.total.op, other)), words=words)
+    if s.weights is not None:
+        used = instead(s.weights, s.weights.op, other, s.weights.inputs[1])
+        yield Alternative((*steps, used), words={"taken": f"{below} / Σ {above}"})
+
+
+@_each
+def softmax_shifted(s: Softmax) -> Iterator[Alternative]:
+    """Subtract another number from every score of a row: nothing, its maximum, the largest of all."""
+    parts = s.with_maximum()
+    top, less, last = (parts[f"weights.{part}"] for part in ("max", "shifted", "exp"))
+    if not s.shifted:
+        yield Alternative((top, less, last), words={"number": "max_j S_ij"})
+    else:
+        yield Alternative((instead(last, last.op, s.scores),), words={"number": "0"})
+    axes = tuple(range(len(s.scores.shape)))
+    if s.scores.shape[-2] > 1:
+        moved, largest = s.reduced(top, axes, s.scores)
+        own = s.along(less, axes, s.scores, largest.out)
+        yield Alternative((moved, largest, own, last), words={"number": "max S"})
+
+
+@_each
+def softmax_sum_16bit(s: Softmax) -> Iterator[Alternative]:
+    """Keep the sum of a row in 16 bits."""
+    if s.total is not None:
+        for format in ("float16", "bfloat16"):
+            for each in (True, False):
+                words = {"format": format, "each": str(each)}
+                yield Alternative((instead(s.total, Sum16(format, each)),), words=words)
+
+
+MISTAKES = (
+    Mistake("softmax_columns", "attn.weights", softmax_columns),
+    Mistake("softmax_heads", "attn.weights", softmax_heads),
+    Mistake("softmax_all", "attn.weights", softmax_all),
+    Mistake("softmax_sum_of_key", "attn.weights", softmax_sum_of_key),
+    Mistake("softmax_no_exp", "attn.weights.exp", softmax_no_exp),
+    Mistake("softmax_base2", "attn.weights.exp", softmax_base2),
+    Mistake("softmax_plus_one", "attn.weights.sum", softmax_plus_one),
+    Mistake("softmax_not_normalized", "attn.weights", softmax_not_normalized),
+    Mistake("softmax_twice", "attn.weights", softmax_twice),
+    Mistake("softmax_wrong_max", "attn.weights.exp", softmax_wrong_max),
+    Mistake("softmax_shifted", "attn.weights.exp", softmax_shifted, same_result=True),
+    Mistake("softmax_sum_16bit", "attn.weights.sum", softmax_sum_16bit, general=True),
+)

@@ -1,0 +1,166 @@
+"""Slips of one cell: what a person who loses a term, a sign or a digit writes in its place.
+
+They are generated from the tree of the cell, and none is an entry of the catalogue.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from blockcalc.ops.evaluate import evaluate
+from blockcalc.ops.expr import Binary, Call, Cell, Expr, Fold, Num
+
+NAMES = (
+    "slip_term_missing",
+    "slip_term_twice",
+    "slip_neighbour_factor",
+    "slip_sign",
+    "slip_plus_for_times",
+    "slip_exp_zero",
+    "slip_root_missing",
+    "slip_digits_exchanged",
+    "slip_point_moved",
+    "slip_carry",
+    "slip_divisor",
+    "slip_truncated",
+    "slip_half_even",
+)
+Number = Callable[[Cell], float]
+
+
+@dataclass(frozen=True)
+class Slip:
+    """What a slip makes of a cell.
+
+    Attributes
+    ----------
+    name : str
+        One of ``NAMES``.
+    value : float
+        As it comes out, not rounded.
+    written : bool
+        Whether it is made in writing the result down, so that ``value`` has its last digit.
+    """
+
+    name: str
+    value: float
+    written: bool = False
+
+
+def slips_of_working(
+    tree: Expr, number: Number, inside: Callable[[Cell], bool], counts: Sequence[int]
+) -> Iterator[Slip]:
+    """Yield what slips in working a cell give.
+
+    Parameters
+    ----------
+    tree : Expr
+        The tree of the cell.
+    number : callable
+        The value of a cell of an operand.
+    inside : callable
+        Tells whether a place lies within its operand.
+    counts : sequence of int
+        Numbers by which one may divide by mistake, such as the number of tokens.
+    """
+    for name, changed in _changed(tree, number, inside, counts):
+        value = evaluate(changed, lambda e: number(e) if isinstance(e, Cell) else 0.0)
+        if math.isfinite(value):
+            yield Slip(name, float(value))
+
+
+def _changed(
+    tree: Expr, number: Number, inside: Callable[[Cell], bool], counts: Sequence[int]
+) -> Iterator[tuple[str, Expr]]:
+    """Yield the tree with one thing in it changed."""
+
+    def below(child: Expr, put: Callable[[Expr], Expr]) -> Iterator[tuple[str, Expr]]:
+        for name, changed in _changed(child, number, inside, counts):
+            yield name, put(changed)
+
+    match tree:
+        case Fold(op=op, terms=terms):
+            for i, term in enumerate(terms):
+                others = terms[:i] + terms[i + 1 :]
+                if op == "+" and others:
+                    yield "slip_term_missing", Fold(op, others)
+                    yield "slip_term_twice", Fold(op, (*terms, term))
+                    yield "slip_sign", Fold(op, (*others, -term))
+                yield from below(term, lambda e, i=i: Fold(op, (*terms[:i], e, *terms[i + 1 :])))  # type: ignore[misc]
+        case Binary(op=op, left=left, right=right):
+            yield from _binary(op, left, right, counts)
+            yield from below(left, lambda e: Binary(op, e, right))
+            yield from below(right, lambda e: Binary(op, left, e))
+        case Call(function=function, args=args):
+            if function == "sqrt":
+                yield "slip_root_missing", args[0]
+            if function == "exp" and _at(args[0], number) == 0:
+                yield "slip_exp_zero", Num(0.0)
+            if function in ("ratio", "over"):
+                yield "slip_divisor", args[0]
+            for i, arg in enumerate(args):
+                yield from below(
+                    arg,
+                    lambda e, i=i: Call(function, (*args[:i], e, *args[i + 1 :])),  # type: ignore[misc]
+                )
+        case Cell(operand=operand, at=at):
+            for axis in range(len(at)):
+                for by in (-1, 1):
+                    moved = Cell(operand, (*at[:axis], at[axis] + by, *at[axis + 1 :]))
+                    if min(moved.at) >= 0 and inside(moved):
+                        yield "slip_neighbour_factor", moved
+
+
+def _binary(op: str, left: Expr, right: Expr, counts: Sequence[int]) -> Iterator[tuple[str, Expr]]:
+    if op == "*":
+        yield "slip_plus_for_times", left + right
+        yield "slip_sign", -(left * right)
+    elif op in ("+", "-"):
+        yield "slip_sign", Binary("-" if op == "+" else "+", left, right)
+        yield "slip_term_missing", left
+        yield "slip_term_missing", right if op == "+" else -right
+    elif op == "/":
+        if isinstance(left, Fold) and isinstance(right, Num):
+            for n in counts:
+                if n and n != right.value:
+                    yield "slip_divisor", left / float(n)
+        yield "slip_divisor", left
+    elif op == "^":
+        yield "slip_plus_for_times", left + left
+
+
+def _at(tree: Expr, number: Number) -> float:
+    return float(evaluate(tree, lambda e: number(e) if isinstance(e, Cell) else 0.0))
+
+
+def slips_of_writing(value: float, unit: float) -> Iterator[Slip]:
+    """Yield what slips in writing a number down give, where the last digit counts ``unit``.
+
+    Examples
+    --------
+    >>> [s.value for s in slips_of_writing(1.37, 0.01) if s.name == "slip_digits_exchanged"]
+    [3.17, 1.73]
+    """
+    decimals = max(0, -math.floor(math.log10(unit) + 0.5))
+    text = f"{abs(value):.{decimals}f}"
+    sign = -1.0 if value < 0 else 1.0
+    places = [i for i, c in enumerate(text) if c.isdigit()]
+    for i, j in pairwise(places):
+        if text[i] != text[j]:
+            signs = list(text)
+            signs[i], signs[j] = signs[j], signs[i]
+            yield Slip("slip_digits_exchanged", sign * float("".join(signs)), True)
+    yield Slip("slip_sign", -value)
+    for factor in (10.0, 0.1, 100.0, 0.01):
+        yield Slip("slip_point_moved", value * factor)
+    for carry in (1.0, 10.0, 0.1):
+        if carry >= unit / 2:
+            yield Slip("slip_carry", value + carry)
+            yield Slip("slip_carry", value - carry)
+    steps = value / unit
+    yield Slip("slip_truncated", math.trunc(steps) * unit, True)
+    if abs(abs(steps - math.trunc(steps)) - 0.5) < 1e-6:
+        yield Slip("slip_half_even", 2.0 * round(steps / 2.0) * unit, True)
