@@ -1,0 +1,241 @@
+"""A program worked with a person's own numbers: each step from those that were given before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockcalc.mistakes.alternative import Alternative
+from blockcalc.ops.elementwise import Elementwise
+from blockcalc.ops.expr import Call, walk
+from blockcalc.ops.op import Array, Op
+from blockcalc.program.bounds import NUMBERS, Format
+from blockcalc.program.program import Equation, Program
+from blockcalc.program.rounding import Rounding
+
+DOUBLE = NUMBERS["float64"].unit
+SURE = 1e-12  # beside the largest number: round-off in double precision is no more
+
+
+def _chooses(op: Op) -> bool:
+    """Tell whether an operation has a step in it, as the slope of ReLU has: round-off does not choose its side."""
+    return isinstance(op, Elementwise) and any(
+        isinstance(e, Call) and e.function == "step" for e in walk(op.body)
+    )
+
+
+def _sure(x: Array, error: Array) -> Array:
+    return np.where(error <= SURE * np.abs(x).max(initial=1.0), 0.0, error)
+
+
+@dataclass(frozen=True)
+class Value:
+    """Numbers, and how far each may lie from what it stands for."""
+
+    numbers: Array
+    error: Array
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A person's numbers for a step, in its shape: which cells are given, and how exactly."""
+
+    numbers: Array
+    judged: Array
+    half: Array
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether every cell is given."""
+        return bool(self.judged.all())
+
+    def over(self, own: Value) -> Value:
+        """Put the given cells in place of the computed ones."""
+        return Value(
+            np.where(self.judged, self.numbers, own.numbers),
+            np.where(self.judged, self.half, own.error),
+        )
+
+
+@dataclass
+class Carried:
+    """The steps of a program, each worked from the person's own earlier numbers.
+
+    Parameters
+    ----------
+    program : Program
+    inputs : mapping
+        The numbers of its inputs.
+    pins : mapping
+        A person's numbers by recorded name.
+    storage : Format, optional
+        What the person's results are stored in; without it they are written down, and held against float64.
+    rounding : Rounding, optional
+        Applied to every result of the forward pass, as in the run.
+    """
+
+    program: Program
+    inputs: Mapping[str, Array]
+    pins: Mapping[str, Pin]
+    storage: Format | None = None
+    rounding: Rounding | None = None
+
+    def __post_init__(self) -> None:
+        self.index = {eq.out.name: i for i, eq in enumerate(self.program.equations)}
+        self.inner = self._inner()
+        self.own: dict[str, Value] = {}
+        self.carried: dict[str, Value] = {}
+        for ref in self.program.inputs:
+            self._keep(ref.name, self._input(self.inputs[ref.name]))
+        for eq in self.program.equations:
+            self._keep(eq.out.name, self.work(eq, [self.carried[r.name] for r in eq.inputs]))
+        self._cones: dict[str, list[int]] = {}
+        self._names: dict[str, set[str]] = {}
+
+    def _keep(self, name: str, own: Value) -> None:
+        self.own[name] = own
+        self.carried[name] = (
+            self.pins[name].over(self.settled(name, own))
+            if name in self.pins
+            else self.settled(name, own)
+        )
+
+    def _inner(self) -> set[str]:
+        """Name the parts of softmaxes and norms: a kernel keeps them in its working precision."""
+        return {
+            eq.out.name
+            for s in self.program.sections
+            if s.short
+            for eq in self.program.equations[s.first : s.last]
+            if eq.out.name != s.out.name
+        }
+
+    def settled(self, name: str, own: Value) -> Value:
+        """Give what later steps take where a step is not given: stored, but for parts of a kernel."""
+        return own if name in self.inner else self.stored(own)
+
+    def stored(self, own: Value) -> Value:
+        """Add what storing a number may do to it."""
+        if self.storage is None:
+            return own
+        if self.storage.unit <= DOUBLE:  # then ours are no better than theirs
+            return Value(own.numbers, 2 * own.error)
+        return Value(own.numbers, self.storage.stored(own.numbers, own.error))
+
+    def _input(self, numbers: Array) -> Value:
+        """Give an input; where it does not fit the storage format it was rounded to it."""
+        fits = self.storage is None or self.storage.has(numbers)
+        zero = np.zeros(numbers.shape)
+        return Value(
+            numbers, zero if fits or not self.storage else self.storage.rounding(np.abs(numbers))
+        )
+
+    def work(self, eq: Equation, operands: Sequence[Value], bounded: bool = True) -> Value:
+        """Work one equation, and bound its error."""
+        xs = [v.numbers for v in operands]
+        with np.errstate(all="ignore"):
+            numbers = np.asarray(eq.op.forward(xs), dtype=np.float64)
+            error = np.zeros(numbers.shape)
+            if bounded:
+                errors = [v.error for v in operands]
+                if _chooses(eq.op):
+                    errors = [_sure(x, e) for x, e in zip(xs, errors, strict=True)]
+                error = eq.op.bound(xs, errors, self.storage.working if self.storage else DOUBLE)
+        rounds = (
+            self.program.forward is None or self.index.get(eq.out.name, 0) < self.program.forward
+        )
+        if self.rounding is not None and rounds:
+            spelled = (
+                type(eq.op).cell is not Op.cell
+            )  # not of some operations that only mistakes take
+            numbers = (
+                self.rounding.result(eq.op, eq.inputs, xs, numbers)
+                if spelled
+                else self.rounding(numbers)
+            )
+        return Value(numbers, np.where(np.isnan(error), np.inf, error))
+
+    # alternatives --------------------------------------------------------------------------
+
+    def cone(self, name: str) -> list[int]:
+        """Give the equations between a step and what is given before it, in order; its own is the last."""
+        if name not in self._cones:
+            found: set[int] = set()
+            open_ = [self.index[name]] if name in self.index else []
+            while open_:
+                i = open_.pop()
+                if i in found:
+                    continue
+                found.add(i)
+                for ref in self.program.equations[i].inputs:
+                    j = self.index.get(ref.name)
+                    pin = self.pins.get(ref.name)
+                    if j is not None and (pin is None or not pin.whole):
+                        open_.append(j)
+            self._cones[name] = sorted(found)
+        return self._cones[name]
+
+    def under(self, change: Alternative, name: str, bounded: bool = True) -> Value | None:
+        """Work a step from the given numbers before it, as if a mistake had been made; None where it has no part in it.
+
+        Its error is bounded only if asked for, and 0 otherwise.
+        """
+        changed = {eq.out.name: eq for eq in change.equations}
+        if not self.touches(change, name):
+            return None
+        done: dict[str, Value | None] = {  # None: as it is without the mistake
+            key: Value(array, np.zeros(array.shape)) for key, array in change.arrays.items()
+        }
+        begun: set[str] = set()
+        waiting = [name]
+        while waiting:
+            key = waiting[-1]
+            eq = changed.get(key) or self.equation(key)
+            pin = None if key == name else self.pins.get(key)
+            if key in done or eq is None or (pin is not None and pin.whole):
+                done.setdefault(key, None)
+                waiting.pop()
+                continue
+            missing = [r.name for r in eq.inputs if r.name not in done]
+            if missing:
+                if begun.intersection(missing):
+                    return None  # two mistakes that make steps depend on one another
+                begun.add(key)
+                waiting += missing
+                continue
+            waiting.pop()
+            operands = [done[r.name] for r in eq.inputs]
+            if key not in changed and not any(operands):
+                done[key] = None
+                continue
+            known = [v or self.carried[r.name] for v, r in zip(operands, eq.inputs, strict=True)]
+            own = self.work(eq, known, bounded)
+            if key != name:
+                own = self.settled(key, own)
+                own = pin.over(own) if pin else own
+            done[key] = own
+        return done[name]
+
+    def equation(self, name: str) -> Equation | None:
+        """Give the equation of a step, None for an input."""
+        return self.program.equations[self.index[name]] if name in self.index else None
+
+    def names(self, name: str) -> set[str]:
+        """Name the steps between a step and what is given before it."""
+        if name not in self._names:
+            equations = self.program.equations
+            self._names[name] = {equations[i].out.name for i in self.cone(name)}
+        return self._names[name]
+
+    def touches(self, change: Alternative, name: str) -> bool:
+        """Tell whether a mistake has a part in a step: changes it, or what it is worked from."""
+        names = self.names(name)
+        if any(eq.out.name in names for eq in change.equations):
+            return True
+        return bool(change.arrays) and any(
+            r.name in change.arrays
+            for i in self.cone(name)
+            for r in self.program.equations[i].inputs
+        )

@@ -1,0 +1,346 @@
+"""Judge each step twice: against its true value, and carried forward from the person's own numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+
+import numpy as np
+
+from blockcalc.answers.answer import TEXT, Answer
+from blockcalc.check.carried import Carried, Pin, Value
+from blockcalc.mistakes.alternative import Alternative
+from blockcalc.ops.op import Array
+from blockcalc.program.bounds import NUMBERS, Format
+from blockcalc.program.trace import Trace
+
+RIGHT, ROUNDED, WRONG, FOLLOWS = "right", "rounded", "wrong", "follows"
+EQUIVALENT, TRIVIAL, NOT_GIVEN, UNREADABLE = "equivalent", "trivial", "not_given", "unreadable"
+EXACT = (
+    8 * NUMBERS["float64"].unit
+)  # what numbers worked in float64 may be off by, relative to themselves
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far an answer may lie from the right number, where a person chooses it.
+
+    Attributes
+    ----------
+    absolute, relative : float
+        A number is right within ``absolute + relative * |right|``.
+    """
+
+    absolute: float = 0.0
+    relative: float = 0.0
+
+
+@dataclass(frozen=True)
+class Total:
+    """A sum over all cells of a step, as it is given and as it should be.
+
+    Attributes
+    ----------
+    given, true, own : float
+        As it was printed; that of the right numbers; that of the numbers that follow from the person's own earlier ones.
+    wrong, own_wrong : bool
+        Whether it differs from either by more than it may.
+    """
+
+    given: float
+    true: float
+    own: float
+    wrong: bool
+    own_wrong: bool
+
+    @property
+    def bad(self) -> bool:
+        """Tell whether it is neither right nor follows from earlier numbers."""
+        return self.wrong and self.own_wrong
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A step and what was found of it.
+
+    Attributes
+    ----------
+    step : str
+        Its recorded name.
+    answer : Answer
+        In the shape of the step.
+    true, own : Value
+        Its right numbers, and those that follow from the person's own earlier ones, each with how far an answer that
+        is right may lie from them.
+    wrong, own_wrong : ndarray of bool
+        Which cells differ from either by more; never one that is not given.
+    verdict : str
+    total : Total, optional
+        The sum over all cells, where the answer has one.
+    """
+
+    step: str
+    answer: Answer
+    true: Value
+    own: Value
+    wrong: Array
+    own_wrong: Array
+    verdict: str
+    total: Total | None = None
+
+    @property
+    def bad(self) -> Array:
+        """Tell which cells are neither right nor follow from earlier numbers."""
+        return np.asarray(self.wrong & self.own_wrong)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """All steps that were judged, in the order of the program.
+
+    ``plain`` works without a person's numbers, ``carried`` from them.
+    """
+
+    trace: Trace
+    plain: Carried
+    carried: Carried
+    steps: Mapping[str, Judged]
+    tolerance: Tolerance | None = None
+    infinite: str | None = field(default=None)
+
+    @property
+    def first_wrong(self) -> str | None:
+        """Name the first step that is wrong by itself."""
+        return next((s.step for s in self.steps.values() if s.verdict == WRONG), None)
+
+
+def judge(
+    trace: Trace, answers: Mapping[str, Answer], tolerance: Tolerance | None = None
+) -> Judgement:
+    """Judge answers, each in the shape of its step, against a run.
+
+    Parameters
+    ----------
+    trace : Trace
+        The right numbers.
+    answers : mapping
+        By recorded name of a step or an input.
+    tolerance : Tolerance, optional
+        In place of the digits written, or of the bound of the storage format.
+    """
+    storage = storage_of(answers)
+    names = [ref.name for ref in trace.program.inputs]
+    inputs = {name: np.asarray(trace.arrays[name], dtype=np.float64) for name in names}
+    pins = {name: pinned(a, tolerance) for name, a in answers.items()}
+    carried = Carried(trace.program, inputs, pins, storage, trace.rounding)
+    plain = Carried(trace.program, inputs, {}, rounding=trace.rounding)
+    found: dict[str, Judged] = {}
+    order = [*names, *(eq.out.name for eq in trace.program.equations)]
+    for name in (n for n in order if n in answers):
+        found[name] = _judged(name, answers[name], plain, carried, tolerance)
+    judgement = Judgement(trace, plain, carried, found, tolerance, _first_infinite(found))
+    return replace(judgement, steps=followed(judgement))
+
+
+def storage_of(answers: Mapping[str, Answer]) -> Format | None:
+    """Find what a person's results are stored in: the coarsest format of the answers; None where all are written down."""
+    formats = {a.read_as for a in answers.values()} - {TEXT}
+    return max((NUMBERS[f] for f in formats), key=lambda n: n.unit) if formats else None
+
+
+def pinned(answer: Answer, tolerance: Tolerance | None = None) -> Pin:
+    """Put an answer in place of a step: numbers of a storage format are exact, written ones to half a unit."""
+    numbers = np.where(answer.judged, answer.values, 0.0)
+    half = answer.half
+    if tolerance is not None:
+        half = np.maximum(half, np.where(np.isfinite(numbers), _chosen(tolerance, numbers), 0.0))
+    return Pin(numbers, answer.judged, half)
+
+
+def _chosen(tolerance: Tolerance, right: Array) -> Array:
+    return np.asarray(tolerance.absolute + tolerance.relative * np.abs(right))
+
+
+def allowed(
+    answer: Answer,
+    right: Value,
+    carried: Carried,
+    tolerance: Tolerance | None,
+    cast: bool = False,
+) -> Array:
+    """Tell how far each cell of an answer may lie from a right number.
+
+    Parameters
+    ----------
+    answer : Answer
+    right : Value
+        The number, and how far it may lie from the one meant.
+    carried : Carried
+        Where the number is worked from the answers before it.
+    tolerance : Tolerance, optional
+    cast : bool
+        Whether the number was worked in double precision throughout, and only then stored as the answer is.
+    """
+    with np.errstate(all="ignore"):
+        size = np.abs(right.numbers)
+        if tolerance is not None:
+            return np.where(
+                np.isfinite(size), _chosen(tolerance, right.numbers) + EXACT * size, 0.0
+            )
+        if answer.read_as == TEXT:
+            return np.where(
+                np.isfinite(size), answer.half * (1 + 1e-9) + right.error + EXACT * size, 0.0
+            )
+        if cast:
+            stored = 2 * right.error + NUMBERS[answer.read_as].rounding(size)
+        else:
+            stored = carried.stored(right).error
+        return np.where(np.isfinite(size), stored + answer.half, 0.0)
+
+
+def differs(answer: Answer, right: Value, room: Array) -> Array:
+    """Tell which given cells lie further from a right number than they may."""
+    with np.errstate(all="ignore"):
+        apart = np.abs(answer.values - right.numbers)
+        same = (answer.values == right.numbers) | (
+            np.isnan(answer.values) & np.isnan(right.numbers)
+        )
+        return np.asarray(answer.judged & ~same & ~(apart <= room))
+
+
+def without_digits(answer: Answer) -> Answer:
+    """Leave the rounding of printed cells aside: the sum was taken before it."""
+    return replace(answer, half=np.zeros(answer.values.shape))
+
+
+def misses(answer: Answer, right: Value, room: Array) -> bool:
+    """Tell whether the sum that is printed lies further from that of numbers than it may.
+
+    Parameters
+    ----------
+    answer : Answer
+    right : Value
+        The numbers that are added up.
+    room : ndarray
+        How far each of them may be off, the rounding of printed cells left aside.
+    """
+    if answer.total is None:
+        return False
+    given, half = answer.total
+    with np.errstate(all="ignore"):
+        sum_ = right.numbers.sum()
+        if not (np.isfinite(given) and np.isfinite(sum_)):
+            return not (given == sum_ or (np.isnan(given) and np.isnan(sum_)))
+        adding = right.numbers.size * NUMBERS["float32"].unit * np.abs(right.numbers).sum()
+        return not abs(given - sum_) <= half * (1 + 1e-9) + room.sum() + adding
+
+
+def _judged(
+    name: str, answer: Answer, plain: Carried, carried: Carried, tolerance: Tolerance | None
+) -> Judged:
+    true, own = plain.own[name], carried.own[name]
+    rooms = _rooms(answer, true, own, carried, tolerance)
+    wrong, own_wrong = (differs(answer, v, r) for v, r in zip((true, own), rooms, strict=True))
+    total = None
+    if answer.total is not None:
+        bare = _rooms(without_digits(answer), true, own, carried, tolerance)
+        missed = [misses(answer, v, r) for v, r in zip((true, own), bare, strict=True)]
+        with np.errstate(all="ignore"):
+            sums = [float(v.numbers.sum()) for v in (true, own)]
+        total = Total(answer.total[0], sums[0], sums[1], missed[0], missed[1])
+    exact = ~differs(answer, true, EXACT * np.abs(true.numbers))
+    verdict = RIGHT if exact.all() else ROUNDED
+    if (wrong & own_wrong).any() or (total and total.bad):
+        verdict = WRONG
+    elif wrong.any() or (total and total.wrong):
+        verdict = FOLLOWS
+    kept = [Value(v.numbers, room) for v, room in zip((true, own), rooms, strict=True)]
+    return Judged(name, answer, kept[0], kept[1], wrong, own_wrong, verdict, total)
+
+
+def _rooms(
+    answer: Answer, true: Value, own: Value, carried: Carried, tolerance: Tolerance | None
+) -> tuple[Array, Array]:
+    """Tell how far each cell may lie from the true number, and from the one carried forward."""
+    to_true = allowed(answer, true, carried, tolerance, True)
+    to_own = allowed(answer, own, carried, tolerance)
+    if answer.read_as != TEXT and tolerance is None:
+        # what one step may do: bounds of a whole block say too little
+        to_true = np.maximum(to_true, to_own)
+    return to_true, to_own
+
+
+def followed(judgement: Judgement) -> dict[str, Judged]:
+    """Call a step that only carries rounding forward rounded: nothing before it is wrong."""
+    found: dict[str, Judged] = {}
+    tainted: set[str] = {name for name, s in judgement.steps.items() if s.verdict == WRONG}
+    for eq in judgement.trace.program.equations:
+        if any(ref.name in tainted for ref in eq.inputs):
+            own = judgement.steps.get(eq.out.name)
+            whole = (
+                own is not None
+                and own.verdict in (RIGHT, ROUNDED)
+                and bool(own.answer.judged.all())
+            )
+            if not whole:
+                tainted.add(eq.out.name)
+    for name, own in judgement.steps.items():
+        if own.verdict == FOLLOWS and name not in tainted:
+            own = replace(own, verdict=ROUNDED)
+        found[name] = own
+    return found
+
+
+def equivalents(
+    judgement: Judgement, steps: dict[str, Judged], ways: Mapping[str, Alternative]
+) -> None:
+    """Call steps another way to the same result, where one is known and what follows is right.
+
+    Parameters
+    ----------
+    judgement : Judgement
+    steps : dict
+        Changed in place.
+    ways : mapping
+        The wrong steps that are explained by another way, and by no mistake.
+    """
+    program = judgement.trace.program
+    for name in [n for n in steps if n in ways]:
+        after = program.after(name)
+        if _comes_right(judgement, [s for n, s in steps.items() if n in after], ways[name]):
+            steps[name] = replace(steps[name], verdict=EQUIVALENT)
+    other = {n for n, s in steps.items() if s.verdict == EQUIVALENT}
+    if not other:
+        return
+    before = {n: program.after(n) for n in steps if n in other or steps[n].verdict == WRONG}
+    for name, own in steps.items():
+        causes = {n for n, after in before.items() if name in after}
+        if own.verdict == FOLLOWS and causes and causes <= other:
+            steps[name] = replace(own, verdict=EQUIVALENT)
+
+
+def _comes_right(judgement: Judgement, after: Sequence[Judged], way: Alternative) -> bool:
+    """Tell whether the last given step that depends on a step, before the next mistake, is right.
+
+    It is right to what a run that goes the other way may be off, and to what the numbers written before it leave open.
+    """
+    before = list(takewhile(lambda own: own.verdict != WRONG, after))
+    if not before:
+        return False
+    own = before[-1]
+    value = replace(judgement.carried, pins={}).under(way, own.step)
+    room = own.own.error + own.true.error + (judgement.carried.stored(value).error if value else 0)
+    return not differs(own.answer, own.true, room).any()
+
+
+def _first_infinite(found: Mapping[str, Judged]) -> str | None:
+    """Name the first step with nan or infinity where its own numbers have none."""
+    for name, own in found.items():
+        with np.errstate(all="ignore"):
+            bad = (
+                own.answer.judged & ~np.isfinite(own.answer.values) & np.isfinite(own.true.numbers)
+            )
+        if bad.any():
+            return name
+    return None

@@ -1,0 +1,76 @@
+"""A program worked from a person's own numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blockcalc.check.carried import Carried, Pin
+from blockcalc.mistakes.alternative import Alternative, copied
+from blockcalc.program.bounds import NUMBERS
+from tests.check.helpers import made, small
+from tests.check.test_judge import small_data
+
+
+def pin(numbers: object, given: object = True, half: float = 0.0) -> Pin:
+    array = np.asarray(numbers, dtype=np.float64)
+    return Pin(array, np.broadcast_to(np.asarray(given), array.shape), np.full(array.shape, half))
+
+
+def worked(pins: dict[str, Pin], storage: str | None = None) -> Carried:
+    block = small()
+    inputs = {ref.name: np.asarray(block.trace.arrays[ref.name]) for ref in block.program.inputs}
+    return Carried(block.program, inputs, pins, NUMBERS[storage] if storage else None)
+
+
+def test_without_numbers_it_is_the_run() -> None:
+    own = worked({}).own
+    for eq in small().program.equations:
+        assert np.allclose(own[eq.out.name].numbers, small().trace[eq.out.name], rtol=1e-14)
+
+
+def test_given_cells_go_in_place_of_computed_ones() -> None:
+    scores = np.array(small().trace["attn.scores"])
+    given = np.zeros((3, 3), dtype=bool)
+    given[0, 1] = True
+    carried = worked({"attn.scores": pin(np.full((3, 3), 5.0), given, 0.5)}).carried["attn.scores"]
+    assert carried.numbers[0, 1] == 5
+    assert np.allclose(carried.numbers[~given], scores[~given])
+    assert carried.error[0, 1] == 0.5
+    assert (carried.error[~given] < 1e-12).all()
+
+
+def test_the_rounding_of_given_numbers_is_carried_on() -> None:
+    scores = np.array(small().trace["attn.scores"])
+    own = worked({"attn.scores": pin(scores.round(2), half=0.005)}).own["attn.weights"]
+    assert (np.abs(own.numbers - small().trace["attn.weights"]) <= own.error).all()
+    assert 1e-4 < own.error.max() < 0.05
+
+
+def test_the_cone_ends_at_what_is_given() -> None:
+    scores = np.array(small().trace["attn.scores"])
+    carried = worked({"attn.scores": pin(scores)})
+    assert "attn.q" not in carried.names("attn.weights")
+    assert {"attn.weights", "attn.scaled"} <= carried.names("attn.weights")
+    some = np.ones((3, 3), dtype=bool)
+    some[2, 2] = False
+    assert "attn.q" in worked({"attn.scores": pin(scores, some)}).names("attn.weights")
+
+
+def test_a_mistake_before_what_is_given_has_no_part() -> None:
+    block = small()
+    eq = block.equation("attn.scaled")
+    assert eq is not None
+    change = Alternative((copied(eq, eq.inputs[0]),))
+    assert worked({}).under(change, "attn.weights") is not None
+    pinned = worked({"attn.scaled": pin(block.trace["attn.scaled"])})
+    assert pinned.under(change, "attn.weights") is None
+    assert not pinned.touches(change, "attn.weights")
+
+
+def test_inputs_that_do_not_fit_the_format_were_rounded_to_it() -> None:
+    own = worked({}, "float32").own["x"]
+    number = NUMBERS["float32"]
+    assert (np.abs(number(own.numbers) - own.numbers) <= own.error).all()
+    block = made({**small_data(), "x": [[1.0, 0.5, -0.25]] * 3})
+    inputs = {ref.name: np.asarray(block.trace.arrays[ref.name]) for ref in block.program.inputs}
+    assert not Carried(block.program, inputs, {}, number).own["x"].error.any()
