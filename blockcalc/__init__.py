@@ -13,7 +13,8 @@ TYPE_CHECKING = False  # without the typing module, to keep start-up fast
 if TYPE_CHECKING:
     from typing import Any
 
-    from blockcalc.api import compare, cost, grad, load, loads, run, sample
+    from blockcalc.api import compare, cost, grad, judge, load, loads, run, sample
+    from blockcalc.check.run import Checked
     from blockcalc.errors import BlockcalcError, InputError, LookupFault, UsageError, WriteError
     from blockcalc.nn.spec import Spec
     from blockcalc.program.trace import Trace
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BlockcalcError",
+    "Checked",
     "InputError",
     "LookupFault",
     "Spec",
@@ -32,6 +34,7 @@ __all__ = [
     "compare",
     "cost",
     "grad",
+    "judge",
     "load",
     "loads",
     "run",
@@ -42,6 +45,7 @@ _HOMES = {
     **dict.fromkeys(
         ("BlockcalcError", "InputError", "LookupFault", "UsageError", "WriteError"), "errors"
     ),
+    "Checked": "check.run",
     "Spec": "nn.spec",
     "Trace": "program.trace",
 }

@@ -1,4 +1,4 @@
-"""The public API: read, compute, differentiate, count and compare blocks."""
+"""The public API: read, compute, differentiate, count and compare blocks, and judge answers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,11 @@ from blockcalc.reading import load as reader
 from blockcalc.reading.checker import Checker
 
 if TYPE_CHECKING:
+    from blockcalc.answers.answer import Answers
+    from blockcalc.check.run import Checked
     from blockcalc.costs.count import Cost
 
+Given = Mapping[str, Any] | str | os.PathLike[str]
 Source = Spec | Mapping[str, Any] | str | os.PathLike[str]
 
 
@@ -210,6 +213,71 @@ def cost(source: Source | None = None, *, preset: str | None = None, **sizes: An
         raise UsageError(Fault(text, hint=did_you_mean(unknown[0], known)))
     plan = Sizes(**sizes).plan() if preset is None else published(preset).plan(**sizes)
     return Cost(plan)
+
+
+def judge(
+    source: Source,
+    answers: Given | None = None,
+    *,
+    dtype: str | None = None,
+    tolerance: float | None = None,
+    names: Mapping[str, str] | None = None,
+    layer: int | None = None,
+) -> Checked:
+    """Judge numbers for the steps of a block: which is wrong first, and why.
+
+    Parameters
+    ----------
+    source : path, mapping or Spec
+    answers : path or mapping, optional
+        A file, or numbers by the name of a step: an array is judged as a program stored it, by the bound of its
+        dtype; rows of plain numbers as written by hand, to half a unit of the last digit, None where nothing is
+        given. Without answers, those under ``expect`` in the source.
+    dtype : str, optional
+        The format of the numbers, ``float64``, ``float32``, ``bfloat16`` or ``float16``, over what they say.
+    tolerance : float, optional
+        How far a number may lie from the right one, in place of either rule.
+    names : mapping, optional
+        The names of the answers to those of steps.
+    layer : int, optional
+        Which layer of the answers the block is.
+
+    Returns
+    -------
+    Checked
+        ``ok``, ``first_wrong``, ``reasons``, ``steps`` by name, ``frames``, ``unreadable``.
+
+    Examples
+    --------
+    >>> found = judge(sample("tiny"), {"attn.scores": [[1, 0, 1], [1, 1, 2], [2, 1, 2]]})
+    >>> found.ok, found.first_wrong, int(found.steps["attn.scores"].bad.sum())
+    (False, 'attn.scores', 1)
+    """
+    from blockcalc.check.judge import Tolerance
+    from blockcalc.check.run import catalogue, check, wants_gradients
+
+    spec = load(source)
+    read = _answers(spec, answers, dtype)
+    trace = grad(spec) if wants_gradients([read], names) else run(spec)
+    room = None if tolerance is None else Tolerance(tolerance)
+    return check(trace, read, catalogue(spec, trace), room, names, layer)
+
+
+def _answers(spec: Spec, answers: Given | None, dtype: str | None) -> Answers:
+    """Read answers from wherever they are."""
+    from blockcalc.answers.read import answers_from, answers_of, read_answers, stored_as
+
+    if answers is None:
+        if not spec.expect:
+            raise UsageError(Fault(say("api.no_answers")))
+        read = answers_of(spec)
+    elif isinstance(answers, Mapping):
+        read = answers_from(answers)
+    elif isinstance(answers, str | os.PathLike):
+        read = read_answers(os.fspath(answers))
+    else:
+        raise UsageError(Fault(say("api.answers", what=type(answers).__name__)))
+    return stored_as(read, dtype)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from blockcalc.cli import cost, files, grad, run
+from blockcalc.cli import check, cost, files, run
 from blockcalc.cli.output import note
 from blockcalc.errors import BlockcalcError, Fault, InternalError, WriteError
 from blockcalc.messages import say
@@ -29,7 +29,7 @@ app = typer.Typer(
 )
 
 
-for commands in (run, cost, grad, files):
+for commands in (run, check, cost, files):
     commands.register(app)
 
 

@@ -95,6 +95,7 @@ StepsOpt = Annotated[
 DigitsOpt = Annotated[
     int, typer.Option("--digits", metavar="N", min=1, max=17, help=say("help.digits"))
 ]
+VerifyOpt = Annotated[bool, typer.Option("--verify", help=say("help.verify"))]
 AllOpt = Annotated[bool, typer.Option("--all", help=say("help.all"))]
 NoProseOpt = Annotated[bool, typer.Option("--no-prose", help=say("help.no_prose"))]
 ColorOpt = Annotated[Color, typer.Option("--color", metavar=words(Color), help=say("help.color"))]
@@ -155,3 +156,20 @@ DrawnOpt = Annotated[
 ]
 WeightsArg = Annotated[str, typer.Argument(metavar="FILE", help=say("help.weights.file"))]
 PageArg = Annotated[str | None, typer.Argument(metavar="NAME", help=say("help.docs.name"))]
+AnswersArg = Annotated[
+    list[str] | None, typer.Argument(metavar="ANSWERS", help=say("help.check.answers"))
+]
+MapOpt = Annotated[str | None, typer.Option("--map", metavar="FILE", help=say("help.check.map"))]
+NumbersOpt = Annotated[
+    str | None, typer.Option("--dtype", metavar="NAME", help=say("help.check.dtype"))
+]
+LayerOfOpt = Annotated[
+    int | None, typer.Option("--layer", metavar="N", min=0, help=say("help.check.layer"))
+]
+ToleranceOpt = Annotated[
+    str | None, typer.Option("--tolerance", metavar="ABS", help=say("help.check.tolerance"))
+]
+ScoreOpt = Annotated[bool, typer.Option("--score", help=say("help.check.score"))]
+BlankOpt = Annotated[bool, typer.Option("--blank", help=say("help.check.blank"))]
+PowerOpt = Annotated[bool, typer.Option("--power", help=say("help.check.power"))]
+AsJsonOpt = Annotated[bool, typer.Option("--json", help=say("help.mistakes.json"))]

@@ -41,6 +41,8 @@ class Depth:
         Whether long matrices and sums are shown completely.
     patterns : tuple of str
         The selected steps; all if empty.
+    verify : bool
+        Whether the number of certain digits is stated at the end.
     """
 
     detail: Detail = Detail.normal
@@ -48,6 +50,7 @@ class Depth:
     prose: bool = True
     whole: bool = False
     patterns: tuple[str, ...] = ()
+    verify: bool = False
 
 
 def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:

@@ -113,9 +113,10 @@ class Closing:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A sentence of its own."""
+    """A sentence of its own; a quiet one says what is good to know and no more."""
 
     text: str
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,14 @@ class Result:
     title: str
     operand: Operand
     grids: tuple[Grid, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """Worked cells by themselves; ``lead`` says what they are worked from."""
+
+    lines: tuple[Line, ...]
+    lead: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +177,18 @@ class Bar:
     share: float
 
 
+class Wrong(str):
+    """A text of a list that names what is wrong."""
+
+    __slots__ = ()
+
+
+class Right(str):
+    """A text of a list that names what is right."""
+
+    __slots__ = ()
+
+
 Entry = str | Expr | Bar
 
 
@@ -189,7 +210,17 @@ class Listing:
 
 
 Piece = (
-    Heading | Head | Given | StepPiece | Closing | Result | Remark | Overview | PairPiece | Listing
+    Heading
+    | Head
+    | Given
+    | StepPiece
+    | Closing
+    | Result
+    | Remark
+    | Worked
+    | Overview
+    | PairPiece
+    | Listing
 )
 
 KINDS = {
@@ -218,8 +249,11 @@ class Document:
         Nested plain data with full precision, for JSON.
     arrays : callable or None
         Every matrix by name, for npz.
+    rows : callable or None
+        Rows of plain values under the same keys, for csv.
     """
 
     pieces: Callable[[], Iterable[Piece]]
-    data: Callable[[], dict[str, Any]] | None = None
+    data: Callable[[], dict[str, Any] | list[Any]] | None = None
     arrays: Callable[[], Mapping[str, Array]] | None = None
+    rows: Callable[[], Sequence[Mapping[str, Any]]] | None = None

@@ -127,6 +127,13 @@ class Shown:
         kept = KEPT_AT_END
         return [*range(kept), *range(n - kept, n)], (kept, n - 2 * kept)
 
+    def places(self) -> Iterator[At]:
+        """Give the places of the numbers that its tables show."""
+        *lead, rows, columns = (1, *self.value.shape)
+        each = [range(n) for n in lead]
+        for at in product(*each, self._indices(rows)[0], self._indices(columns)[0]):
+            yield at[1:] if self.value.ndim > 1 else at[-1:]
+
     def grids(self, labels: Labels) -> Iterator[Grid]:
         """Make its tables: one for each index of the axes before the last two."""
         if self.value.ndim == 1:

@@ -1,20 +1,25 @@
-"""Tell which small numbers are round-off."""
+"""Tell which small numbers are round-off, and how many of the printed digits are certain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from blockcalc.explain.arithmetic import printed
+from blockcalc.explain.document import Heading, Piece, Remark, listing
 from blockcalc.explain.grids import Shown
-from blockcalc.notation.digits import exact_figure
+from blockcalc.messages import say
+from blockcalc.notation.digits import exact_figure, unit_of
+from blockcalc.notation.quantities import significant
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.evaluate import exact_value
 from blockcalc.ops.expr import At, Cell, Expr, Figure, substitute, walk
 from blockcalc.ops.op import Array, Ref
 from blockcalc.program.exactness import Exactness
-from blockcalc.program.program import Equation
+from blockcalc.program.program import Equation, Program
 
 
 class RoundOff:
@@ -71,6 +76,14 @@ class RoundOff:
                 others *= 1.0 if noise else max(1.0, abs(operand.number(cell.at)))
         return size * others
 
+    def certainties(self, program: Program, names: Collection[str] | None) -> list[Certainty]:
+        """Tell which digits of the steps, or of those that are named, are certain."""
+        from blockcalc.program.bounds import run_bounds
+
+        errors = run_bounds(program, self.arrays)
+        refs = (eq.out for eq in program.equations if names is None or eq.out.name in names)
+        return [certainty(self.matrix(ref), errors[ref.name]) for ref in refs]
+
 
 def is_certain(eq: Equation, inputs: Sequence[Array], at: At) -> bool:
     """Tell whether a small number is exact, computed from exact operands."""
@@ -81,3 +94,73 @@ def is_certain(eq: Equation, inputs: Sequence[Array], at: At) -> bool:
     tree = substitute(eq.op.cell(at, eq.inputs), leaf)
     short = all(len(e.digits) <= 13 for e in walk(tree) if isinstance(e, Figure))
     return short and exact_value(tree, printed) not in (None, 0)
+
+
+# which digits are certain ------------------------------------------------------------------------
+
+MOST_DIGITS = 17
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """How far the numbers of a step may lie from the true ones, and what that leaves of the digits printed.
+
+    Attributes
+    ----------
+    name : str
+    bound : float
+        The largest over the cells.
+    digits : int
+        The significant digits that are certain in every number but 0.
+    printed, uncertain : int
+        How many numbers are printed, and how many of them end in a digit that is not certain.
+    """
+
+    name: str
+    bound: float
+    digits: int
+    printed: int
+    uncertain: int
+
+
+def certainty(shown: Shown, error: Array) -> Certainty:
+    """Tell which digits of a matrix are certain: those of which the bound is no more than half a unit."""
+    digits, printed, uncertain = MOST_DIGITS, 0, 0
+    for at in shown.places():
+        x, off = abs(shown.number(at)), float(error[at])
+        printed += 1
+        if off == 0 or not math.isfinite(x):
+            continue
+        if shown.noise(at):
+            off += x  # it is printed as 0
+        elif x:
+            digits = min(digits, _certain_digits(x, off))
+        uncertain += not 2 * off <= unit_of(shown.figure(at))
+    return Certainty(shown.ref.name, float(error.max(initial=0.0)), digits, printed, uncertain)
+
+
+def verified(found: Sequence[Certainty], digits: int) -> Iterator[Piece]:
+    """List the bounds of steps, and say whether all printed digits are certain."""
+    yield Heading(say("heading.verify"), prose=say("prose.verify"))
+    rows = [
+        (c.name, significant(c.bound, 2), str(c.digits), f"{c.uncertain}/{c.printed}")
+        for c in found
+    ]
+    yield listing(("step", "bound", "certain", "uncertain"), rows, ())
+    yield verdict(found, digits)
+
+
+def verdict(found: Sequence[Certainty], digits: int) -> Remark:
+    """Say in one sentence whether all printed digits are certain."""
+    of, n = sum(c.printed for c in found), sum(c.uncertain for c in found)
+    least = min((c.digits for c in found), default=MOST_DIGITS)
+    key = "verify.some" if n else "verify.all"
+    return Remark(say(key, n=n, of=of, digits=digits, least=least))
+
+
+def _certain_digits(x: float, off: float) -> int:
+    """Count the significant digits of a number of which an error is no more than half a unit."""
+    if not math.isfinite(off):
+        return 0
+    places = math.floor(-math.log10(2 * off))
+    return min(max(math.floor(math.log10(x)) + 1 + places, 0), MOST_DIGITS)

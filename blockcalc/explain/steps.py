@@ -22,12 +22,13 @@ from blockcalc.explain.document import (
 )
 from blockcalc.explain.grids import Shown
 from blockcalc.explain.head import dropouts, head, rounding
-from blockcalc.explain.round_off import RoundOff
+from blockcalc.explain.round_off import RoundOff, verdict, verified
 from blockcalc.explain.summary import composed_formulas
 from blockcalc.messages import known, say
 from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Text
+from blockcalc.notation.digits import ALL_DIGITS
 from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.evaluate import evaluate
 from blockcalc.ops.expr import At, Call, Cell, Expr, Figure, Name, fill, walk, word
@@ -97,6 +98,15 @@ class Explainer:
         """Give the significant digits with which a matrix is shown."""
         return self.digits
 
+    def verify(self) -> Iterator[Piece]:
+        """Say how many digits are certain, where that is asked for, or where so many are printed that not all may be."""
+        if self.depth.verify:
+            yield from verified(self.round_off.certainties(self.program, self.chosen), self.digits)
+        elif self.digits > ALL_DIGITS and self.trace.arrays["x"].dtype == np.float64:
+            found = self.round_off.certainties(self.program, self.chosen)
+            if any(c.uncertain for c in found):
+                yield verdict(found, self.digits)
+
     def pieces(self) -> Iterator[Piece]:
         if self.chosen is None:
             yield head(self.spec, self.trace)
@@ -123,6 +133,7 @@ class Explainer:
             yield Result(title, last.operand, tuple(last.grids(self.labels)))
             if not (ORDERS[self.spec.order].normalized or self.spec.stop or self.spec.final_norm):
                 yield Remark(say("remark.no_final_norm", order=say(f"word.{self.spec.order}")))
+        yield from self.verify()
 
     def walk(self, first: int, last: int) -> Iterator[Piece]:
         """Explain some steps, under the headings of their sections."""
@@ -278,9 +289,13 @@ class Explainer:
 
     def lines(self, step: Step, shown: Shown) -> Iterator[Line]:
         """Write the lines of the chosen cells."""
+        if step.equation.op.worked:
+            for at in self.cells(step):
+                yield self.line(step, shown, at)
+
+    def line(self, step: Step, shown: Shown, at: At) -> Line:
+        """Write the line of one cell."""
         eq = step.equation
-        if not eq.op.worked:
-            return
         operands = [self.matrix(ref) for ref in eq.inputs]
 
         def number(cell: Cell) -> float:
@@ -289,22 +304,20 @@ class Explainer:
         def show(cell: Cell, extra: int) -> Figure:
             return operands[cell.operand].operand_figure(cell.at, extra)
 
-        for at in self.cells(step):
-            tree = eq.op.cell(at, eq.inputs)
-            left = word("at", Name(eq.out.symbol), *(Name(str(i + 1)) for i in at))
-            result = shown.figure(at)
-            if isinstance(tree, Cell):
-                yield Line(left, "=", None, "=", result, words=say(_same(eq)))
-            elif _divides_by_nothing(tree, number):
-                yield Line(left, "=", None, "=", result, words=say("words.over"))
-            elif isinstance(eq.op, Quotient) and _no_answer(tree, number):
-                own = self.program.section_of(step.index)
-                key = f"words.undefined.{own.kind}" if own is not None else ""
-                words = say(key if known(key) else "words.undefined")
-                yield Line(left, "=", None, "=", result, words=words)
-            else:
-                line = work(left, tree, number, show, result, self.depth.whole)
-                yield line if line.middle else replace(line, words=say(why_not(tree, show, result)))
+        tree = eq.op.cell(at, eq.inputs)
+        left = word("at", Name(eq.out.symbol), *(Name(str(i + 1)) for i in at))
+        result = shown.figure(at)
+        if isinstance(tree, Cell):
+            return Line(left, "=", None, "=", result, words=say(_same(eq)))
+        if _divides_by_nothing(tree, number):
+            return Line(left, "=", None, "=", result, words=say("words.over"))
+        if isinstance(eq.op, Quotient) and _no_answer(tree, number):
+            own = self.program.section_of(step.index)
+            key = f"words.undefined.{own.kind}" if own is not None else ""
+            words = say(key if known(key) else "words.undefined")
+            return Line(left, "=", None, "=", result, words=words)
+        line = work(left, tree, number, show, result, self.depth.whole)
+        return line if line.middle else replace(line, words=say(why_not(tree, show, result)))
 
 
 def _same(eq: Equation) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from blockcalc.ops.op import Array, Ref
 from blockcalc.ops.rotate import Rotate
 from blockcalc.program.backward import BackwardSettings
 from blockcalc.program.loss import LOSSES, Loss
-from blockcalc.program.program import Equation, Section
+from blockcalc.program.program import Equation, Program, Section
 from blockcalc.program.trace import Step, Trace
 
 NOTHING = 1e-13  # relative to the largest gradient: smaller entries are round-off
@@ -46,8 +47,12 @@ def explain_gradient(spec: Spec, trace: Trace, depth: Depth | None = None) -> It
 class GradientExplainer(Explainer):
     """Explains a run with a backward pass."""
 
+    @cached_property
+    def start(self) -> Program:
+        """Give the forward pass alone."""
+        return self.program.start()
+
     def pieces(self) -> Iterator[Piece]:
-        self.start = self.program.start()
         if self.chosen is not None:
             yield from super().pieces()
             return

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from blockcalc.notation.alphabets import Text
 from blockcalc.notation.digits import power_figure
+from blockcalc.ops.expr import Figure
 
 THOUSANDS = "kMGTPE"
 ROUNDS_UP = 999.95  # to four digits
@@ -67,3 +69,66 @@ def size(n: int) -> str:
         power += 1
     power += 0 < power < len(UNITS) - 1 and n / 1024**power >= 1023.5
     return f"{significant(n / 1024**power, 4)} {UNITS[power]}"
+
+
+MOST_PLACES = 17
+SMALL, LARGE = 1e-4, 1e7  # outside of these, numbers have powers of ten
+
+
+def places_apart(pairs: Sequence[tuple[float, ...]], halves: Sequence[float], written: bool) -> int:
+    """Count the decimals at which the numbers of each pair look different.
+
+    Parameters
+    ----------
+    pairs : sequence of pairs of float
+    halves : sequence of float
+        Half a unit of the last digit written of each, 0 where a number is exact.
+    written : bool
+        Whether the decimals that were written are enough; else a second digit of the difference is shown.
+
+    Examples
+    --------
+    >>> places_apart([(0.654, -0.65353)], [0.0005], True), places_apart([(0.02977, 0.02992)], [0], False)
+    (3, 5)
+    """
+    units = [round(-math.log10(2 * half)) for half in halves if half > 0]
+    places = min(max([0, *units]), MOST_PLACES)
+    for a, b in pairs:
+        if not (math.isfinite(a) and math.isfinite(b)) or a == b:
+            continue
+        size = max(abs(a), abs(b))
+        most = max(MOST_PLACES - 1 - math.floor(math.log10(size)), 0)
+        own = places
+        while own < most and f"{a:.{own}f}" == f"{b:.{own}f}":
+            own += 1
+        if not written:
+            own = min(max(own, math.ceil(-math.log10(abs(a - b))) + 1), most)
+        places = max(places, own)
+    return places
+
+
+def in_column(numbers: Sequence[float], places: int) -> list[str]:
+    """Write numbers with the same decimals, or all with a power of ten where the largest is very large or small.
+
+    Examples
+    --------
+    >>> in_column([1, -0.5], 2), in_column([1.5e-8, 1e-9], 9)
+    (['1.00', '-0.50'], ['1.5×10⁻⁸', '1.0×10⁻⁹'])
+    """
+    size = max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
+    if not size or SMALL <= size < LARGE:
+        return [_fixed(x, places) for x in numbers]
+    digits = max(math.floor(math.log10(size)) + places, 1)
+    return [_power(x, min(digits, MOST_PLACES - 1)) for x in numbers]
+
+
+def _fixed(x: float, places: int) -> str:
+    text = f"{x:.{places}f}"
+    return text.lstrip("-") if x and not float(text) else text
+
+
+def _power(x: float, digits: int) -> str:
+    if not math.isfinite(x) or not x:
+        return f"{x:g}"
+    mantissa, _, exponent = f"{x:.{digits}e}".partition("e")
+    return Text().figure(Figure(mantissa, int(exponent)))

@@ -18,8 +18,8 @@ from blockcalc.shell.pages import usage_pieces, write_commands, write_options
 from blockcalc.shell.usage import HELP, check_value, meant_option, options_of, scan, settle
 
 COMMANDS = (
-    "run", "grad", "compare", "cost", "shapes", "export",
-    "import", "weights", "samples", "schema", "format", "docs",
+    "run", "grad", "check", "compare", "cost", "shapes", "export",
+    "mistakes", "import", "weights", "samples", "schema", "format", "docs",
 )  # fmt: skip
 SCRIPTS = {"--show-completion", "--install-completion"}
 VARIABLE = "_BLOCKCALC_COMPLETE"  # set by a shell that requests completion

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from blockcalc.program.program import Program
 
 LARGEST = 2**20  # larger files are not read during completion
-_ENDINGS = (".yaml", ".yml", ".json")
+_WRITTEN = (".yaml", ".yml", ".json")
+_STORED = (".csv", ".tsv", ".npz", ".npy", ".safetensors", ".txt", ".log")
+ENDINGS = {  # of the files that an argument of a command may name
+    "file": _WRITTEN,
+    "other": _WRITTEN,
+    "answers": (*_WRITTEN, *_STORED),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +110,10 @@ class Asked:
         if self.named is None and not self.words:
             return [Offer(name, c.get_short_help_str()) for name, c in self.commands.items()]
         places = places_of(self.command)
-        place = places[len(self.words)] if len(self.words) < len(places) else None
-        return _files(self.text) if place is not None and place.name in ("file", "other") else []
+        place = places[min(len(self.words), len(places) - 1)] if places else None
+        if place is None or (len(self.words) >= len(places) and place.nargs != -1):
+            return []
+        return _files(self.text, ENDINGS[place.name]) if place.name in ENDINGS else []
 
     def _takes(self, option: str | None) -> bool:
         return option in self.options and takes_value(self.options[str(option)])
@@ -190,6 +198,16 @@ def _types(asked: Asked, text: str) -> Iterable[str]:
     return BITS
 
 
+def _stored_types(asked: Asked, text: str) -> Iterable[str]:
+    from blockcalc.program.bounds import NUMBERS
+
+    return NUMBERS
+
+
+def _maps(asked: Asked, text: str) -> Iterable[str]:
+    return (offer.word for offer in _files(text))
+
+
 def _axes(asked: Asked, text: str) -> Iterable[str]:
     from blockcalc.costs.plan import AXES
 
@@ -239,7 +257,10 @@ VALUES: dict[str, Callable[[Asked, str], Iterable[str]]] = {
     "--steps": _steps,
     "--set": _keys,
     "--preset": _presets,
-    "--dtype": _types,
+    "--dtype": lambda asked, text: (_stored_types if asked.named == "check" else _types)(
+        asked, text
+    ),
+    "--map": _maps,
     "--double": _axes,
     "--lora-on": _matrices,
     "--norm-kind": _norm_kinds,
@@ -247,7 +268,7 @@ VALUES: dict[str, Callable[[Asked, str], Iterable[str]]] = {
 LISTS = {"--steps", "--lora-on"}  # values separated by commas
 
 
-def _files(text: str) -> list[Offer]:
+def _files(text: str, endings: tuple[str, ...] = _WRITTEN) -> list[Offer]:
     """Give folders and input files; if there is no such file, the embedded samples.
 
     A single folder is expanded, because a shell would end the word after it.
@@ -258,10 +279,10 @@ def _files(text: str) -> list[Offer]:
     found = []
     for path in sorted(Path(folder + slash or ".").iterdir()):
         fits = path.name.startswith(name) and path.name.startswith(".") == name.startswith(".")
-        if fits and (path.is_dir() or path.name.lower().endswith(_ENDINGS)):
+        if fits and (path.is_dir() or path.name.lower().endswith(endings)):
             found.append(f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}")
     if len(found) == 1 and found[0].endswith("/"):
-        return _files(found[0])
-    if all(one.endswith("/") for one in found):
+        return _files(found[0], endings)
+    if endings == _WRITTEN and all(one.endswith("/") for one in found):
         found += map(str, embedded.files())
     return [Offer(one, path=True) for one in found]

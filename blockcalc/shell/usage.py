@@ -243,7 +243,11 @@ def places_of(command: Any) -> list[Any]:
 
 def usage_of(command: Any) -> list[str]:
     """Write the usage of the arguments of a command: ``[FILE] [OTHER]``."""
-    return [p.metavar if p.required else f"[{p.metavar}]" for p in places_of(command)]
+    words = [f"{p.metavar} ..." if p.nargs == -1 else p.metavar for p in places_of(command)]
+    return [
+        word if p.required else f"[{word}]"
+        for p, word in zip(places_of(command), words, strict=True)
+    ]
 
 
 def _check_words(command: Any, options: Mapping[str, Any], words: list[str]) -> None:
@@ -253,7 +257,7 @@ def _check_words(command: Any, options: Mapping[str, Any], words: list[str]) -> 
     for word in words:
         if word[:1] in _DASHES and (hint := meant_option(word, options)):
             raise UsageError(Fault(say("usage.dash", word=_short(word)), hint=hint))
-    if len(words) > len(places):
+    if len(words) > len(places) and not any(p.nargs == -1 for p in places):
         hints = [meant_option(word, options) for word in words]
         hint = next(filter(None, hints), say("usage.written", usage=usage))
         text = say("usage.spare", name=command.name, word=_short(words[len(places)]))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Format:
     """A format: the ending of its files, and the function that writes it.
 
-    ``part`` is the form of a document that it writes, ``pieces``, ``data`` or ``arrays``; ``document`` tells whether its
+    ``part`` is the form of a document that it writes, ``pieces``, ``data``, ``arrays`` or ``rows``; ``document`` tells whether its
     output has a frame around the body, so that the body can be written alone.
     """
 
@@ -43,6 +43,7 @@ class Format:
 FORMATS = {
     "latex": Format("latex", ".tex", "latex:latex", document=True),
     "json": Format("json", ".json", "json:json_bytes", "data"),
+    "csv": Format("csv", ".csv", "csv:csv_bytes", "rows"),
     "npz": Format("npz", ".npz", "npz:npz_bytes", "arrays", binary=True),
 }
 

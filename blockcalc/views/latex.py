@@ -23,6 +23,8 @@ from blockcalc.explain.document import (
     Remark,
     Result,
     StepPiece,
+    Worked,
+    Wrong,
 )
 from blockcalc.messages import say
 from blockcalc.notation.alphabets import Latex, Text
@@ -41,7 +43,7 @@ ROOM = r"""% start a new page where little room is left, so that no heading stan
 """
 
 PREAMBLE = r"""% !TEX program = {engine}
-% set with: {engine} FILE
+% set with: {engine} FILE{twice}
 {document_class}
 \usepackage{{amsmath}}
 \usepackage{{textcomp}}
@@ -72,6 +74,7 @@ def latex(pieces: Iterable[Piece], fragment: bool = False) -> bytes:
         return f"% needs the packages {needs}\n{ROOM}{body}\n".encode()
     head = PREAMBLE.format(
         engine="xelatex" if chinese else "pdflatex",
+        twice=", twice: the first time measures the columns of lists" if lists else "",
         document_class=(_XELATEX if chinese else _PDFLATEX) + (_LISTS if lists else ""),
     )
     return f"{head}{ROOM}{body}\n\\end{{document}}\n".encode()
@@ -132,14 +135,20 @@ class _Writer:
             yield rf"{{\small\raggedright {escape(say('words.takes'))} {takes}\par}}"
         if piece.worked:
             yield rf"{{\small {escape(piece.worked)}:\par}}"
+        yield from self.write(Worked(piece.lines))
+        yield from self.grids(piece.grids)
+        for note in piece.notes:
+            yield rf"\emph{{{escape(note)}}}\par"
+
+    @write.register
+    def _(self, piece: Worked) -> Iterator[str]:
+        if piece.lead:
+            yield rf"{{\small {escape(piece.lead)}:\par}}"
         if piece.lines:
             yield r"\begingroup\raggedright\lineskiplimit=3pt \lineskip=4pt"
             for line in piece.lines:
                 yield rf"\hangindent=3em {self.line(line)}\par"
             yield r"\endgroup"
-        yield from self.grids(piece.grids)
-        for note in piece.notes:
-            yield rf"\emph{{{escape(note)}}}\par"
 
     @write.register
     def _(self, piece: Closing) -> Iterator[str]:
@@ -157,7 +166,8 @@ class _Writer:
 
     @write.register
     def _(self, piece: Remark) -> Iterator[str]:
-        yield rf"\emph{{{escape(piece.text)}}}\par"
+        text = escape(piece.text)
+        yield rf"\medskip{{\small {text}\par}}" if piece.quiet else rf"\emph{{{text}}}\par"
 
     @write.register
     def _(self, piece: Listing) -> Iterator[str]:
@@ -188,6 +198,9 @@ class _Writer:
         if isinstance(entry, str):
             name = kind == "name" and " " not in entry
             text = rf"\texttt{{{escape(entry)}}}" if name else escape(entry)
+            minus = kind == "number" and entry[:1] == "-"
+            text = r"\textminus " + text.removeprefix("{-}") if minus else text
+            text = rf"\textbf{{{text}}}" if isinstance(entry, Wrong) and entry else text
             return text + (" &" if kind == "bar" else "")
         return f"${self.alphabet.render(entry)}$"
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from blockcalc.explain.document import Bar, Entry, Listing
+from blockcalc.explain.document import Bar, Entry, Listing, Right, Wrong
 from blockcalc.views.screen import INDENT, Part, Screen
 
 # length of a full bar, and space between columns: the first pair that fits the width is used
@@ -37,6 +38,11 @@ class Lists(Screen):
             whole = sum(least[j] for j in shown) + gap * (len(shown) - 1)
             if INDENT + whole <= self.width:
                 break
+        else:
+            others = shown[:-1] if wraps else shown
+            if INDENT + sum(widths[j] for j in others) + gap * (len(others) - 1) > self.width:
+                self.stacked(piece, heads, cells, shown)
+                return
         for i, row in enumerate([heads, *cells]):
             total = i - 1 in piece.totals
             if total and i - 2 not in piece.totals:
@@ -45,27 +51,59 @@ class Lists(Screen):
                 )
                 self.write((("-" if self.plain else "─") * long, "quiet"), indent=INDENT)
             style = "quiet" if i == 0 else "result" if total else ""
-            columns = [(row[j], piece.columns[j].kind, widths[j]) for j in shown]
-            self.listed(columns, gap, style)
+            columns = [
+                (row[j], piece.columns[j].kind, widths[j], style or _tone(piece, i - 1, j))
+                for j in shown
+            ]
+            self.listed(columns, gap)
 
-    def listed(self, columns: list[tuple[str, str, int]], gap: int, style: str) -> None:
-        """Print one row; the last cell wraps within its column if it is a text."""
+    def stacked(
+        self, piece: Listing, heads: list[str], cells: list[list[str]], shown: Sequence[int]
+    ) -> None:
+        """Print rows that are too long for a line: the first entry, and under it the others, each after its heading."""
+        for i, row in enumerate(cells):
+            total = "result" if i in piece.totals else ""
+            first, *others = shown
+            self.write((row[first], total or "name"), indent=INDENT)
+            parts: list[Part] = []
+            for j in others:
+                if not row[j]:
+                    continue
+                numeric = piece.columns[j].kind == "number"
+                parts += [", "] if parts else []
+                parts += [(f"{heads[j]} ", "quiet")] if numeric else []
+                parts.append((row[j], total or _tone(piece, i, j)))
+            if parts:
+                self.write(*parts, indent=INDENT + 2)
+
+    def listed(self, columns: list[tuple[str, str, int, str]], gap: int) -> None:
+        """Print one row; the last cell wraps within its column if it is a text, or under the row if there is no room."""
         parts: list[Part] = []
         used = INDENT
-        for j, (text, kind, width) in enumerate(columns):
+        for j, (text, kind, width, style) in enumerate(columns):
             room, last = " " * (width - cell_len(text)), j == len(columns) - 1
-            if last and kind == "text" and used + width > self.width:
-                self.wrapped(parts, text, used, style)
+            if last and kind == "text" and used + cell_len(text) > self.width:
+                under = INDENT + columns[0][2] + gap
+                self.wrapped(parts, text, used, under, style)
                 return
-            shown = room + text if kind == "number" else text if last else text + room
             own = "name" if kind == "name" and not style else "quiet" if kind == "bar" else style
-            parts += [(shown, own), "" if last else " " * gap]
+            if own in ("wrong", "right"):
+                parts += [room, (text, own)] if kind == "number" else [(text, own), room]
+            else:
+                shown = room + text if kind == "number" else text if last else text + room
+                parts.append((shown, own))
+            parts.append("" if last else " " * gap)
             used += width + gap
         self.console.file.write((" " * INDENT + self.styled(parts)).rstrip() + "\n")
 
-    def wrapped(self, parts: list[Part], text: str, used: int, style: str) -> None:
+    def wrapped(self, parts: list[Part], text: str, used: int, under: int, style: str) -> None:
         """Print a row whose last cell is a text that needs several lines."""
-        lines = textwrap.wrap(text, max(self.width - used, 16)) or [""]
+        if self.width - used < WRAPPED:
+            self.console.file.write((" " * INDENT + self.styled(parts)).rstrip() + "\n")
+            indent = under if self.width - under >= WRAPPED else INDENT + 2
+            self.write((text, style), indent=indent)
+            return
+        lines = textwrap.wrap(text, self.width - used) or [""]
         for i, line in enumerate(lines):
             before = " " * INDENT + self.styled(parts) if i == 0 else " " * used
             self.console.file.write((before + self.styled([(line, style)])).rstrip() + "\n")
@@ -79,3 +117,9 @@ class Lists(Screen):
             full, empty = ("#", ".") if self.plain else ("█", "░")
             return f"{100 * entry.share:5.1f} % {full * filled}{empty * (length - filled)}".rstrip()
         return self.safe(self.alphabet.render(entry))
+
+
+def _tone(piece: Listing, row: int, column: int) -> str:
+    """Give the style of an entry that is right or wrong."""
+    entry = piece.rows[row][column] if row >= 0 else ""
+    return "wrong" if isinstance(entry, Wrong) else "right" if isinstance(entry, Right) else ""

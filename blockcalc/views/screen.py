@@ -30,6 +30,8 @@ _STYLES = {
     "quiet": "dim",
     "note": "yellow",
     "result": "bold",
+    "wrong": "bold red",
+    "right": "green",
 }
 
 

@@ -22,6 +22,7 @@ from blockcalc.explain.document import (
     Remark,
     Result,
     StepPiece,
+    Worked,
 )
 from blockcalc.messages import say
 from blockcalc.views.layout import shape_text
@@ -122,7 +123,14 @@ class Terminal(Lists):
     @show.register
     def _(self, piece: Remark) -> None:
         self.blank()
-        self.write((piece.text, "note"))
+        self.write((piece.text, "quiet" if piece.quiet else "note"))
+
+    @show.register
+    def _(self, piece: Worked) -> None:
+        if piece.lead:
+            self.write((piece.lead + ":", "quiet"), indent=INDENT)
+        for line in piece.lines:
+            self.line(line)
 
     @show.register
     def _(self, piece: Overview) -> None:

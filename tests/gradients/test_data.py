@@ -14,12 +14,13 @@ from blockcalc.gradients.run import work_gradients
 PART = {"x": [[1, 2, 4]], "attn": {"out": [[1, 1, 1]]}, "norm1": {"gamma": [1, 1, 1]}}
 
 
-def sections(data: dict[str, Any], loss: str, rate: float | None = None) -> dict[str, str]:
-    spec = blockcalc.load(data)
+def sections(given: dict[str, Any], loss: str, rate: float | None = None) -> dict[str, str]:
+    spec = blockcalc.load(given)
     document = run_document(spec, work_gradients(spec, loss, rate=rate), explained=explain_gradient)
     assert document.data is not None
-    found = document.data()["sections"]
-    return {s["name"]: s["of"] for s in found if "of" in s}
+    data = document.data()
+    assert isinstance(data, dict)
+    return {s["name"]: s["of"] for s in data["sections"] if "of" in s}
 
 
 def test_sections_of_the_backward_pass_say_what_they_belong_to() -> None:

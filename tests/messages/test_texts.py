@@ -14,7 +14,17 @@ from blockcalc.costs.count import GROUPS
 from blockcalc.explain.steps import explain
 from blockcalc.gradients.explain import explain_gradient
 from blockcalc.gradients.run import work_gradients
-from blockcalc.messages import en, en_cost, en_faults, en_grad, known
+from blockcalc.messages import (
+    en,
+    en_check,
+    en_cost,
+    en_faults,
+    en_grad,
+    en_mistakes,
+    fields_of,
+    known,
+    say,
+)
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.norms import NORMS
 from blockcalc.nn.orders import ORDERS
@@ -23,7 +33,14 @@ from blockcalc.views import FORMATS
 from tests.helpers import sample_specs
 
 ROOT = Path(blockcalc.__file__).parent
-TEXTS = {**en.TEXTS, **en_cost.TEXTS, **en_faults.TEXTS, **en_grad.TEXTS}
+TEXTS = {
+    **en.TEXTS,
+    **en_check.TEXTS,
+    **en_mistakes.TEXTS,
+    **en_cost.TEXTS,
+    **en_faults.TEXTS,
+    **en_grad.TEXTS,
+}
 
 
 def _asked() -> Iterator[tuple[str, str]]:
@@ -59,8 +76,27 @@ def test_every_text_that_the_code_names_exists(pattern: str, where: str) -> None
 
 
 def test_no_key_stands_in_two_tables() -> None:
-    tables = (en.TEXTS, en_cost.TEXTS, en_faults.TEXTS, en_grad.TEXTS)
+    tables = (
+        en.TEXTS,
+        en_check.TEXTS,
+        en_mistakes.TEXTS,
+        en_cost.TEXTS,
+        en_faults.TEXTS,
+        en_grad.TEXTS,
+    )
     assert sum(map(len, tables)) == len(TEXTS)
+
+
+@pytest.mark.parametrize("key", TEXTS)
+def test_a_text_can_be_said_with_its_fields_alone(key: str) -> None:
+    fields = {name: f"<{name}>" for name in fields_of(key)}
+    said = say(key, **fields)
+    assert all(value in said for value in fields.values())
+
+
+def test_the_fields_of_a_text_are_named_once_in_its_order() -> None:
+    assert fields_of("mistake.eps_other") == ("eps",)
+    assert fields_of("help.check") == ()
 
 
 @pytest.mark.parametrize("name", ORDERS)

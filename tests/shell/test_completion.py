@@ -161,6 +161,13 @@ def test_files_and_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert typed("run n") == []
     assert typed("compare a.YAML ") == ["a.YAML", "inner/"]
     assert typed("compare a b ") == []
+    (tmp_path / "dump.npz").touch()
+    answers = ["a.YAML", "dump.npz", "inner/", "notes.txt"]
+    assert typed("check ") == ["a.YAML", "inner/"]
+    assert typed("check a.YAML ") == answers
+    assert typed("check a.YAML dump.npz ") == answers
+    assert typed("check --map ") == ["a.YAML", "inner/"]
+    assert typed("check --dtype ") == ["float64", "float32", "bfloat16", "float16"]
     assert typed("weights ") == []
     assert typed("import ") == []
 

@@ -96,8 +96,8 @@ TOKENS = "Number of tokens (128); overrides that of a file."
         (("run", "-x"), "run has no option '-x'\n  'blockcalc run --help' lists its options"),
         (("run", "-hx"), "run has no option '-hx'\n  'blockcalc run --help' lists its options"),
         (("--xyzzy",), "run has no option '--xyzzy'\n  'blockcalc run --help' lists its options"),
-        (("run", "--lr", "x"), "run has no option '--lr'\n  --lr is an option of grad, export"),
-        (("samples", "-o", "x"), "samples has no option '-o'\n  -o is an option of cost, shapes, export, import"),
+        (("run", "--lr", "x"), "run has no option '--lr'\n  --lr is an option of grad, check, export"),
+        (("samples", "-o", "x"), "samples has no option '-o'\n  -o is an option of check, cost, shapes, export, import"),
         (("cost", "--gated", "--plain"), "--gated and --plain contradict each other; choose one"),
         (("cost", "--no-bias", "--bias"), "--no-bias and --bias contradict each other; choose one"),
         (("run", "--digits", "4", "--digits", "5"), "--digits is given twice: 4 and 5"),
@@ -121,9 +121,7 @@ def test_each_fault_has_its_sentence_and_its_hint(
 
 
 def test_unknown_commands_are_offered_the_nearest(invoke: Invoke) -> None:
-    known = (
-        "run, grad, compare, cost, shapes, export, import, weights, samples, schema, format, docs"
-    )
+    known = "run, grad, check, compare, cost, shapes, export, mistakes, import, weights, samples, schema, format, docs"
     said = "is not a command; type one of"
     for args, word, hint in (
         (("rnu",), "rnu", "\n  did you mean 'run'?"),

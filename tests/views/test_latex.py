@@ -18,7 +18,7 @@ from blockcalc.explain.data import run_document
 from blockcalc.views import FORMATS, choose_format
 from blockcalc.views.latex_text import escape
 from tests.blocks import ATTENTION, SQUARE
-from tests.helpers import SAMPLES, TINY, cli, text
+from tests.helpers import HERE, SAMPLES, TINY, cli, text
 
 pytestmark = pytest.mark.slow
 
@@ -66,6 +66,15 @@ def test_gradients_are_set(path: Path, tmp_path: Path) -> None:
 def test_lists_are_set(args: tuple[str, ...], tmp_path: Path) -> None:
     pages = typeset(text(cli(*args, "--latex")), tmp_path)
     assert "attn.w_q" in pages or "projections" in pages
+
+
+@pdflatex
+@pdftotext
+def test_a_report_is_set(tmp_path: Path) -> None:
+    report = (HERE / "golden" / "check.tex").read_text(encoding="utf-8")
+    pages = typeset(report, tmp_path)
+    assert "The first wrong step is attn.k" in pages
+    assert "two digits are exchanged" in pages
 
 
 @xelatex
