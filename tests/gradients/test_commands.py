@@ -65,7 +65,7 @@ def test_the_command_shows_and_exports(tmp_path: Path) -> None:
     ("args", "said"),
     [
         (("grad", THREE, "--loss", "dot"), "loss dot needs a matrix"),
-        (("grad", THREE, "--numeric", "--round", "3"), "it cannot go with rounding"),
+        (("grad", THREE, "--numeric", "--round", "3"), "it cannot be combined with rounding"),
         (("grad", THREE, "--lr", "0"), "--lr is a number above 0"),
         (("grad", THREE, "--lr", "fast"), "--lr is a number above 0"),
         (("grad", THREE, "--depths", "1,0"), "--depths takes numbers"),
