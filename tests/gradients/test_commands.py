@@ -69,7 +69,7 @@ def test_the_command_shows_and_exports(tmp_path: Path) -> None:
         (("grad", THREE, "--lr", "0"), "--lr is a number above 0"),
         (("grad", THREE, "--lr", "fast"), "--lr is a number above 0"),
         (("grad", THREE, "--depths", "1,0"), "--depths takes numbers"),
-        (("export", THREE, "--json", "--chain"), "go with --grad"),
+        (("export", THREE, "--json", "--chain"), "need --grad"),
         (("grad", THREE, "--set", "loss.with=[[1]]"), "loss.with is 1×1"),
     ],
 )

@@ -102,7 +102,7 @@ def test_rounding_is_of_the_forward_pass_alone() -> None:
     trace = work_gradients(spec)
     assert np.array_equal(trace["norm1"], trace["norm1"].round(3))
     assert not np.array_equal(trace["grad.norm1"], trace["grad.norm1"].round(3))
-    with pytest.raises(UsageError, match="it cannot go with rounding"):
+    with pytest.raises(UsageError, match="it cannot be combined with rounding"):
         differences(spec, None, trace)
 
 
