@@ -48,7 +48,7 @@ def test_pages_are_whole_and_keep_to_the_width(name: str, width: int) -> None:
 def test_names_of_values_say_something(name: str) -> None:
     for param in COMMANDS[name].params:
         if param.param_type_name == "option" and not param.is_flag:
-            names = {"N", "NUMBER", "N,N", "N|Nsf", "KEY=VALUE", "NAME", "NAMES", "AXIS", "RANK", "PATH", "DIR"}  # fmt: skip
+            names = {"N", "NUMBER", "N,N", "N|Nsf", "KEY=VALUE", "NAME", "NAMES", "AXIS", "RANK", "PATH", "DIR", "FILE", "ABS"}  # fmt: skip
             words = getattr(param.type, "choices", None)
             assert param.metavar == "|".join(words) if words else param.metavar in names
 
