@@ -1,15 +1,7 @@
 """Limits on the size of inputs and runs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-MOST_NUMBERS = (
-    2**27
-)  # 1 GiB as float64: the limit for matrices from files, and for the steps of a run
-
+MOST_NUMBERS = 2**27  # 1 GiB as float64: for matrices from files, and for the steps of a run
+MOST_COUNT = 10**15  # for sizes of which only costs are counted, and for options without a limit
 MAX_BYTES = 32 * 2**20
 MAX_DEPTH = 64
 MAX_VALUES = 5_000_000

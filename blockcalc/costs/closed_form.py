@@ -1,7 +1,8 @@
 """Closed forms of counts: sums of products of the letters of a block, such as 4 C².
 
-B is the batch, T the tokens, C the width d_model, H and G the heads of queries and of keys, D the width of a head
-(d_head), K that of all heads of keys, F that of the FFN (d_ff).
+B is the batch, T the tokens, C the width d_model, H and G the heads of queries and of keys, D the
+width of a head (d_head), K that of all heads of keys, V that of a head of values if it differs
+(d_v), F that of the FFN (d_ff).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from blockcalc.program.program import Program
 Letters = tuple[str, ...]
 Form = dict[Letters, int]  # products of letters with their coefficients
 MOST_TIMES = 8  # d_ff is written as 4 C, but not as 100 C
-ORDER = "BTCHGKDVF"
+LETTERS = "BTCHGKDVF"  # in the order of writing
 ONE: Form = {(): 1}
 
 
@@ -51,7 +52,7 @@ def times(*forms: Form) -> Form:
 
 
 def _sorted(letters: Letters) -> Letters:
-    return tuple(sorted(letters, key=ORDER.index))
+    return tuple(sorted(letters, key=LETTERS.index))
 
 
 class Forms:
@@ -94,7 +95,7 @@ class Forms:
         ]
 
     def _axes(self, axes: Sequence[str], shape: Sequence[int]) -> list[Form]:
-        """Give the form of each axis of a shape; with a head axis, ``d_v`` is the width of one head."""
+        """Give the form of each axis of a shape; with a head axis ``d_v`` is that of one head."""
         parted = {"head", "kv_head"} & set(axes)
         own = ("d_v_head" if axis == "d_v" and parted else axis for axis in axes)
         return [self.axis(axis, n) for axis, n in zip(own, shape, strict=True)]

@@ -1,4 +1,4 @@
-"""Count the cost of a block from its program: parameters, operations, bytes. No values are computed.
+"""Count parameters, operations and bytes of a block from its program, without values.
 
 An operation is an operator or a function in the arithmetic: one multiply-add is two. Bytes
 follow from shapes and dtypes.
@@ -71,7 +71,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Adapter:
-    """The low-rank pair of matrices that LoRA trains for a matrix: ``[in, rank]`` and ``[rank, out]``."""
+    """The pair of matrices that LoRA trains for a matrix: ``[in, rank]`` and ``[rank, out]``."""
 
     name: str
     shape: Shape
@@ -89,7 +89,8 @@ class Cost:
     Examples
     --------
     >>> from blockcalc import load
-    >>> spec = load({"x": [[1, 2]], "attn": {"w_q": [[1], [1]], "w_k": [[1], [1]], "w_v": [[1, 0], [0, 1]]}})
+    >>> attn = {"w_q": [[1], [1]], "w_k": [[1], [1]], "w_v": [[1, 0], [0, 1]]}
+    >>> spec = load({"x": [[1, 2]], "attn": attn})
     >>> cost = Cost(Plan(spec, spec.shapes))
     >>> cost.parameters_of(), [step.flops for step in cost.steps][:2]
     (8, [4, 4])
@@ -166,7 +167,7 @@ class Cost:
             yield StepCost(eq, group, flops, form, bias, written, moved)
 
     def flops_of(self, *groups: str, products: bool = False) -> int:
-        """Count the operations of the blocks in the program; with ``products`` only of matrix products."""
+        """Count the operations of all blocks; with ``products`` only those of matrix products."""
         return sum(
             s.product if products else s.flops
             for s in self.steps
@@ -210,7 +211,7 @@ class Cost:
         return self.plan.layers * sum(self.bytes_of(ref) for ref in self._cached())
 
     def _cached(self) -> Iterator[Ref]:
-        """Find the keys and values that are cached: after RoPE, before they are repeated for query heads."""
+        """Find the cached keys and values: after RoPE, before they are repeated for query heads."""
         for section in self.program.top_sections():
             own = self.program.equations[section.first : section.last]
             if any(eq.out.part == "scores" for eq in own):
@@ -276,8 +277,8 @@ def _group(eq: Equation, settings: object) -> str:
 def _needed(program: Program, trained: Set[str] | None) -> Iterator[Ref]:
     """Find the results that a backward pass needs if some matrices are trained, or all for None.
 
-    A section with a closed gradient, a softmax or a norm, needs the names in that gradient. Any other step
-    needs the operands in its derivatives.
+    A section with a closed gradient, a softmax or a norm, needs the names in that gradient. Any
+    other step needs the operands in its derivatives.
     """
     moving = {
         ref.name for ref in program.inputs

@@ -52,12 +52,37 @@ def _head(cost: Cost) -> dict[str, Any]:
 def cost_data(plan: Plan, double: str | None = None) -> dict[str, Any]:
     """Give the costs of a plan as plain data.
 
-    Keys: ``format``, ``version``, ``title``, ``source``, ``order``, ``layers``, ``letters``, ``dtype``, ``parameters``
-    (``by_name``, ``outside``, ``block``, ``model``), ``operations`` (``steps``, ``groups``, ``products``, ``attention_overtakes_ffn`` as a number of tokens, ``block``), ``bytes``
-    (``steps`` written, ``kept`` for the backward pass by name, ``scores``, ``cache``, ``training``) and ``lora``. Counts of a block cover
-    all blocks in the program; ``cache`` and ``training`` cover all layers. With ``double``, ``growth`` has the counts at 1, 2 and 4 times.
+    Keys: ``format``, ``version``, ``title``, ``source``, ``order``, ``layers``, ``letters``,
+    ``dtype``, ``parameters`` (``by_name``, ``outside``, ``block``, ``model``), ``operations``
+    (``steps``, ``groups``, ``products``, ``attention_overtakes_ffn`` as a number of tokens,
+    ``block``), ``bytes`` (``steps`` written, ``kept`` for the backward pass by name, ``scores``,
+    ``cache``, ``training``) and ``lora``. Counts of a block cover all blocks in the program;
+    ``cache`` and ``training`` cover all layers. With ``double``, ``growth`` has the counts at 1, 2
+    and 4 times.
     """
     cost = Cost(plan, fitting(plan))
+    larger = {}
+    if double:
+        larger = {"axis": double, **dict(grown([cost, *doubled(cost, double)]))}
+    return {
+        "format": "blockcalc cost",
+        **_head(cost),
+        "dtype": plan.dtype,
+        "parameters": _parameters(cost),
+        "operations": _operations(cost),
+        "bytes": {
+            "steps": {s.eq.out.name: s.written for s in cost.steps},
+            "kept": {k.ref.name: k.bytes for k in cost.kept},
+            "scores": cost.score_bytes,
+            "cache": cost.cache_bytes,
+            "training": cost.training,
+        },
+        "lora": {a.name: {"rank": a.rank, "count": a.count} for a in cost.adapters},
+        "growth": larger,
+    }
+
+
+def _parameters(cost: Cost) -> dict[str, Any]:
     by_name = {
         p.ref.name: {
             "shape": list(p.ref.shape), "part": p.part, "kind": p.kind, "count": p.count, "closed_form": _form(p.form),
@@ -66,8 +91,17 @@ def cost_data(plan: Plan, double: str | None = None) -> dict[str, Any]:
     }  # fmt: skip
     outside = {
         own.name: {"shape": list(own.shape), "count": prod(own.shape), "tied": own.tied}
-        for own in plan.outside
+        for own in cost.plan.outside
     }
+    return {
+        "by_name": by_name,
+        "outside": outside,
+        "block": cost.parameters_of(),
+        "model": cost.parameters_of_all,
+    }
+
+
+def _operations(cost: Cost) -> dict[str, Any]:
     steps = {
         s.eq.out.name: {
             "group": s.group, "count": s.flops, "closed_form": _form(plus(s.form, s.bias or {})) if s.form else None, "bytes_moved": s.moved,
@@ -75,34 +109,10 @@ def cost_data(plan: Plan, double: str | None = None) -> dict[str, Any]:
         }
         for s in cost.steps
     }  # fmt: skip
-    adapters = {a.name: {"rank": a.rank, "count": a.count} for a in cost.adapters}
-    larger = {}
-    if double:
-        larger = {"axis": double, **dict(grown([cost, *doubled(cost, double)]))}
     return {
-        "format": "blockcalc cost",
-        **_head(cost),
-        "dtype": plan.dtype,
-        "parameters": {
-            "by_name": by_name,
-            "outside": outside,
-            "block": cost.parameters_of(),
-            "model": cost.parameters_of_all,
-        },
-        "operations": {
-            "steps": steps,
-            "groups": {group: cost.flops_of(group) for group in GROUPS},
-            "products": cost.flops_of(products=True),
-            "attention_overtakes_ffn": overtaken(cost),
-            "block": cost.flops_of(),
-        },
-        "bytes": {
-            "steps": {s.eq.out.name: s.written for s in cost.steps},
-            "kept": {k.ref.name: k.bytes for k in cost.kept},
-            "scores": cost.score_bytes,
-            "cache": cost.cache_bytes,
-            "training": cost.training,
-        },
-        "lora": adapters,
-        "growth": larger,
+        "steps": steps,
+        "groups": {group: cost.flops_of(group) for group in GROUPS},
+        "products": cost.flops_of(products=True),
+        "attention_overtakes_ffn": overtaken(cost),
+        "block": cost.flops_of(),
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import prod
 
-from blockcalc.costs.closed_form import Form, plus, written
+from blockcalc.costs.closed_form import LETTERS, Form, plus, written
 from blockcalc.costs.count import GROUPS, Cost, Parameter
 from blockcalc.costs.growth import doubled, growth, overtaking
 from blockcalc.costs.plan import BITS, WEIGHTS_ONLY, Plan, fitting
@@ -14,7 +14,7 @@ from blockcalc.explain.document import Bar, Entry, Head, Heading, Listing, Piece
 from blockcalc.messages import say
 from blockcalc.messages.words import dims, listed
 from blockcalc.notation.alphabets import Text
-from blockcalc.notation.quantities import grouped, per_byte, significant, size
+from blockcalc.notation.quantities import compact, grouped, per_byte, significant, size, with_unit
 
 TEXT = Text()
 
@@ -75,7 +75,26 @@ def cost_head(cost: Cost) -> Head:
         touched = say("dtype.touched", dtype=plan.dtype, names=listed(names))
         facts.append((say("fact.dtype"), (touched, say("dtype.untouched", names=rest))))
     title = say("cost.title.of", title=plan.title) if plan.title else say("cost.title")
-    return Head(title, None, tuple(facts), tuple(_hints(cost)))
+    return Head(title, None, tuple(facts), tuple(_hints(cost)), headline(cost))
+
+
+def headline(cost: Cost) -> str:
+    """Give the parameters, the operations for each token and the KV cache in one line."""
+    tokens = cost.forms.sizes.get("B", 1) * cost.forms.sizes["T"]
+    parts = [
+        say("headline.parameters", n=compact(cost.parameters_of_all).replace("G", "B")),
+        say("headline.flops", n=with_unit(round(flops_of_all(cost) / tokens), "FLOP")),
+    ]
+    if cost.cache_bytes:
+        parts.append(say("headline.cache", size=size(cost.cache_bytes)))
+    return " · ".join(parts)
+
+
+def flops_of_all(cost: Cost) -> int:
+    """Count the operations of the model: all layers, and the products outside them."""
+    tokens = cost.forms.sizes.get("B", 1) * cost.forms.sizes["T"]
+    beside = sum(2 * tokens * prod(own.shape) for own in cost.plan.outside if own.product)
+    return cost.flops_of() * cost.plan.layers + beside
 
 
 def _hints(cost: Cost) -> Iterator[str]:
@@ -90,7 +109,7 @@ def _hints(cost: Cost) -> Iterator[str]:
 
 def _letters(cost: Cost) -> str:
     sizes = cost.forms.sizes
-    return ", ".join(say(f"letter.{x}", n=grouped(sizes[x])) for x in "BTCHGKDVF" if x in sizes)
+    return ", ".join(say(f"letter.{x}", n=grouped(sizes[x])) for x in LETTERS if x in sizes)
 
 
 # tables -----------------------------------------------------------------------------------
@@ -217,14 +236,13 @@ def operations(cost: Cost) -> Listing:
 def _model_flops(cost: Cost) -> Iterator[tuple[str, str]]:
     plan, sizes = cost.plan, cost.forms.sizes
     tokens = sizes.get("B", 1) * sizes["T"]
-    total = cost.flops_of() * plan.layers
+    total = flops_of_all(cost)
     if plan.layers > 1:
-        yield say("total.layers", n=grouped(plan.layers)), grouped(total)
+        layers = cost.flops_of() * plan.layers
+        yield say("total.layers", n=grouped(plan.layers)), grouped(layers)
     for own in plan.outside:
         if own.product:
-            n = 2 * tokens * prod(own.shape)
-            total += n
-            yield own.name, grouped(n)
+            yield own.name, grouped(2 * tokens * prod(own.shape))
     if plan.outside:
         yield say("total.model"), grouped(total)
     yield say("total.token"), ("≈ " if total % tokens else "") + grouped(round(total / tokens))

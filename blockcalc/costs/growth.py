@@ -34,7 +34,8 @@ def overtakes(cost: Cost) -> str:
 def overtaken(cost: Cost) -> int | None:
     """Give the smallest number of tokens at which attention takes more operations than the FFN.
 
-    Only matrix products count; None if there is no such number up to 2^40, or only one of the two parts.
+    Only matrix products count; None if there is no such number up to 2^40, or only one of the two
+    parts.
     """
     if not (cost.flops_of("scores") and cost.flops_of("ffn")):
         return None
@@ -61,7 +62,7 @@ def overtaken(cost: Cost) -> int | None:
 
 
 def doubled(cost: Cost, axis: str) -> list[Cost]:
-    """Count a block with an axis of 1, 2 and 4 times its length."""
+    """Count a block with an axis of 2 and of 4 times its length."""
     plans = (resized(cost.plan, cost.program, axis, n) for n in (2, 4))
     return [Cost(plan, fitting(plan)) for plan in plans]
 

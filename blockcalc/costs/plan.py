@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from operator import index
-from typing import Any
 
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
-from blockcalc.messages.words import described, did_you_mean, listed, require_word
+from blockcalc.messages.words import did_you_mean, listed, require_flag, require_whole, require_word
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.block import program_of
 from blockcalc.nn.norms import NORMS
@@ -33,8 +30,8 @@ from blockcalc.program.program import Program
 class Sizes:
     """The sizes of a block, and its kind.
 
-    ``bias`` tells whether projections and the FFN have biases and norms a beta, ``qkv_bias`` whether queries,
-    keys and values have biases (None: the same as ``bias``).
+    ``bias`` tells whether projections and the FFN have biases and norms a beta, ``qkv_bias``
+    whether queries, keys and values have biases (None: the same as ``bias``).
     """
 
     d_model: int = 512
@@ -64,11 +61,11 @@ class Sizes:
         """
         for name in WHOLE:
             low = 0 if name in ("kv_heads", "d_head") else 1
-            object.__setattr__(self, name, _whole(name, getattr(self, name), low))
+            object.__setattr__(self, name, require_whole(name, getattr(self, name), low))
         for name in FLAGS:
             value = getattr(self, name)
-            if not isinstance(value, bool) and not (value is None and name == "qkv_bias"):
-                raise UsageError(Fault(say("size.flag", name=name, got=described(value))))
+            if not (value is None and name == "qkv_bias"):
+                require_flag(name, value)
         require_word("norm_kind", self.norm_kind, NORMS)
         require_word("order", self.order, ORDERS)
         require_word("activation", self.activation, ACTIVATIONS)
@@ -127,14 +124,6 @@ WHOLE = ("d_model", "d_ff", "heads", "kv_heads", "d_head", "tokens", "batch", "l
 FLAGS = ("gated", "bias", "qkv_bias", "rope", "causal")
 
 
-def _whole(name: str, value: Any, low: int) -> int:
-    """Convert a whole number of any type, also one of NumPy."""
-    with suppress(TypeError):
-        if not isinstance(value, bool) and index(value) >= low:
-            return index(value)
-    raise UsageError(Fault(say("size.whole", name=name, low=low, got=described(value))))
-
-
 def of_file(spec: Spec) -> Plan:
     """Make the plan of a file."""
     return Plan(spec, spec.shapes, title=spec.title or "")
@@ -153,8 +142,8 @@ AXES: dict[str, tuple[str, ...]] = {
 def resized(plan: Plan, program: Program, axis: str, to: int, of: int = 1) -> Plan:
     """Give a plan in which the length of an axis is multiplied by ``to / of``.
 
-    With ``d_model`` the width of a head changes and the number of heads is kept; with ``heads`` the width
-    of a head is kept.
+    With ``d_model`` the width of a head changes and the number of heads is kept; with ``heads`` the
+    width of a head is kept.
 
     Raises
     ------
@@ -208,7 +197,7 @@ class Model:
     positions: int = 0
 
     def _outside(self, sizes: Sizes, changed: bool) -> Iterator[Outside]:
-        """Give the matrices outside; a changed ``bias`` also sets whether the final norm has a beta."""
+        """Give the matrices outside; ``bias`` also sets whether the final norm has a beta."""
         for own in self.outside(sizes.d_model):
             norm, _, part = own.name.rpartition(".")
             if norm != "final norm" or not changed:
@@ -301,6 +290,8 @@ class Plan:
         The keys of the adapted matrices, such as ``w_q``, or their full names.
     positions : int
         The number of tokens that a published model supports; 0 if there is no limit.
+    title, source : str
+        What it is and where its sizes are from; empty if there is nothing to say.
     """
 
     spec: Spec

@@ -89,7 +89,7 @@ class _LossOfEntry:
         self.noise = ROUND_OFF * sum(self._felt(eq) for eq in program.equations)
 
     def _felt(self, eq: Equation) -> float:
-        """Estimate the effect of the round-off of a step on the loss: its gradient times its terms."""
+        """Estimate the effect of a step's round-off on the loss: its gradient times its terms."""
         slope = np.abs(gradient_of(self.trace, eq.out.name))
         value = np.abs(self.trace.arrays[eq.out.name])
         size = eq.op.magnitude([self.trace.arrays[ref.name] for ref in eq.inputs])
@@ -113,8 +113,8 @@ class _LossOfEntry:
     def longest(self, name: str, at: tuple[int, ...], h: float) -> float:
         """Estimate, from a step of h, the step at which the loss is no longer linear.
 
-        A norm is nonlinear where the deviations of a row change by as much as their divisor; an exponential and an
-        activation where their operand changes by about 1.
+        A norm is nonlinear where the deviations of a row change by as much as their divisor; an
+        exponential and an activation where their operand changes by about 1.
         """
         for _ in range(MOST_SHORTER):
             values = self.values(name, at, h)
@@ -147,9 +147,8 @@ class _LossOfEntry:
             return math.nan, math.inf
         noise = (self.noise + ROUND_OFF * (abs(up) + abs(down))) / wide
         curve = abs(up + down - 2 * self.base) / (wide / 2) ** 2
-        blur = ROUND_OFF * float(
-            np.abs(self.arrays[name]).max()
-        )  # the changed entry itself is rounded
+        # the changed entry itself is rounded
+        blur = ROUND_OFF * float(np.abs(self.arrays[name]).max())
         return (up - down) / wide, noise + curve * blur
 
 
@@ -179,9 +178,9 @@ def _estimate(
 ) -> tuple[float, float]:
     """Estimate a derivative and the error of the estimate.
 
-    The usual step is used if it agrees with the gradient. Otherwise steps get shorter, each with its error in h² removed by
-    the one before (Richardson), and the estimate is where three of them agree best, with their spread as its error; this
-    does not use the gradient.
+    The usual step is used if it agrees with the gradient. Otherwise steps get shorter, each with
+    its error in h² removed by the one before (Richardson), and the estimate is where three of them
+    agree best, with their spread as its error; this does not use the gradient.
     """
     size = abs(float(moved.arrays[name][at]))
     usual = moved.slope(name, at, STEP * max(1.0, size))

@@ -17,7 +17,7 @@ from blockcalc.gradients.run import gradient_of, norm_of, parameters, scale
 from blockcalc.messages import known, say
 from blockcalc.messages.words import dims
 from blockcalc.nn.activations import ACTIVATIONS
-from blockcalc.nn.settings import NormSettings
+from blockcalc.nn.settings import FfnSettings, NormSettings
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.quantities import significant
 from blockcalc.ops.elementwise import Elementwise, Quotient
@@ -62,6 +62,17 @@ class GradientExplainer(Explainer):
             (say("fact.loss"), self._loss()),
             (say("fact.gradients"), self._how()),
         )
+        table = Heading(
+            say("heading.table"), prose=say("prose.table") if self.depth.prose else None
+        )
+        if self.depth.pictures:
+            yield replace(first, notes=None, facts=(), hints=(), headline=self._headline())
+            yield table
+            yield self.table()
+            if self.depth.brief:
+                return
+            yield Heading(say("heading.block"))
+            first = replace(first, title="")
         yield replace(first, facts=facts)
         yield Heading(say("heading.given"))
         yield self.given(self.program.inputs)
@@ -73,14 +84,19 @@ class GradientExplainer(Explainer):
             yield self.brief()
             yield self.given([eq.out for eq in self.start.equations])
         yield from self.walk(len(self.start.equations), len(self.program.equations))
-        yield Heading(say("heading.table"), prose=say("prose.table") if self.depth.prose else None)
-        yield self.table()
+        if not self.depth.pictures:
+            yield table
+            yield self.table()
 
     @property
     def loss(self) -> Loss:
         """Give the loss."""
         (section,) = (s for s in self.program.sections if s.name == "loss")
         return LOSSES[section.settings.of]
+
+    def _headline(self) -> str:
+        text, value = self._loss()
+        return say("headline.loss", value=value, text=text)
 
     def _loss(self) -> tuple[str, ...]:
         text = loss_text(self.spec, self.loss)
@@ -209,21 +225,18 @@ class GradientExplainer(Explainer):
 
     def reason(self, ref: Ref, quiet: Array) -> str:
         """Say why entries of a gradient are 0, if that is known."""
-        *lead, part, _ = f"..{ref.name}".split(".")
-        start = ".".join(x for x in lead if x)
-        start = f"{start}." if start else ""
         if self._shifts_scores(ref, quiet):
             return say("why.b_k")
         if quiet.all() and self._two(ref):
             return say("why.two")
         if quiet.all() and self._constant():
             return say("why.constant")
-        dead = self._dead(start, ref, quiet) if part == "ffn" else None
+        dead = self._dead(ref, quiet)
         if dead is not None and dead.any():
             some = {"n": int(dead.sum()), "all": int(quiet.sum())}
             reason = say("why.dead")
             return reason if dead.sum() == quiet.sum() else say("why.some", reason=reason, **some)
-        return say("why.masked") if ref.role == "data" and self._unseen(start, quiet) else ""
+        return say("why.masked") if ref.role == "data" and self._unseen(quiet) else ""
 
     def _constant(self) -> bool:
         """Tell whether the loss is a sum of normalized rows, which is constant."""
@@ -235,22 +248,27 @@ class GradientExplainer(Explainer):
         )
         return self.loss.uniform and norm and isinstance(self.start.equations[-1].op, Quotient)
 
-    def _dead(self, start: str, ref: Ref, quiet: Array) -> Array | None:
-        """Find the zeros of hidden units for which ReLU gives 0 for all tokens."""
-        takes = {f"{start}ffn.pre", f"{start}ffn.gate"}
-        made = [eq for eq in self.start.equations if eq.inputs and eq.inputs[0].name in takes]
-        relu = any(eq.op == ACTIVATIONS["relu"].op for eq in made)
-        pre = self.trace.arrays.get(f"{start}ffn.pre", self.trace.arrays.get(f"{start}ffn.gate"))
+    def _dead(self, ref: Ref, quiet: Array) -> Array | None:
+        """Find zeros of hidden units whose ReLU is 0 for all tokens, in every run of a block."""
         axes = [axis for axis, name in enumerate(ref.axes) if name == "d_ff"]
-        if not relu or pre is None or not axes:
+        taken = [self.trace.arrays[name] for name in self._rectified(ref)]
+        if not axes or not taken:
             return None
-        silent = np.asarray((pre <= 0).all(axis=tuple(range(pre.ndim - 1))))
+        silent = np.all([(x <= 0).all(axis=tuple(range(x.ndim - 1))) for x in taken], axis=0)
         shape = [1] * quiet.ndim
         shape[axes[0]] = len(silent)
         return np.asarray(quiet & silent.reshape(shape))
 
+    def _rectified(self, ref: Ref) -> Iterator[str]:
+        """Name what ReLU is applied to in the FFNs that use a matrix."""
+        equations = self.start.equations
+        for section in self.start.sections:
+            own = equations[section.first : section.last]
+            if isinstance(section.settings, FfnSettings) and any(ref in eq.inputs for eq in own):
+                yield from (eq.inputs[0].name for eq in own if eq.op == ACTIVATIONS["relu"].op)
+
     def _shifts_scores(self, ref: Ref, quiet: Array) -> bool:
-        """Tell whether zeros are due to a bias of keys, which adds a constant to all scores of a query."""
+        """Tell whether zeros come from a bias of keys: it adds a constant to a row of scores."""
         equations = self.start.equations
         made = next((eq for eq in equations if ref in eq.inputs[2:]), None)
         if made is None or any(isinstance(eq.op, Rotate) for eq in equations):
@@ -271,13 +289,14 @@ class GradientExplainer(Explainer):
                 reached.update(r.name for r in eq.inputs if r not in inner)
         return collapses(self.start) and ref.name not in reached
 
-    def _unseen(self, start: str, quiet: Array) -> bool:
-        """Tell whether every row of zeros belongs to a token that no query attends to."""
-        weights = self.trace.arrays.get(f"{start}attn.weights")
+    def _unseen(self, quiet: Array) -> bool:
+        """Tell whether every row of zeros is of a token that no query attends to, in any block."""
+        outs = (s.out.name for s in self.start.sections if s.kind == "softmax")
+        weights = [self.trace.arrays[name] for name in outs]
         rows = np.asarray(quiet.all(axis=-1))
-        if weights is None or not rows.any() or rows.ndim != 1:
+        if not weights or not rows.any() or rows.ndim != 1:
             return False
-        seen = (weights != 0).any(axis=tuple(range(weights.ndim - 1)))
+        seen = np.any([(w != 0).any(axis=tuple(range(w.ndim - 1))) for w in weights], axis=0)
         return bool(not (rows & seen).any() and (quiet == rows[:, None]).all())
 
     @property

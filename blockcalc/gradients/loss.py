@@ -53,7 +53,7 @@ def loss_text(spec: Spec, loss: Loss) -> str:
     return say(f"loss.{loss.kind}" if given else f"loss.{loss.kind}.x", name=_result(spec).name)
 
 
-def with_matrix(spec: Spec, loss: Loss, trace: Trace) -> dict[str, Array]:
+def with_matrix(loss: Loss, trace: Trace) -> dict[str, Array]:
     """Give the arrays of a run with the matrix of the loss, by default x."""
     arrays = dict(trace.arrays)
     if loss.matrix and loss.matrix not in arrays:
@@ -72,7 +72,7 @@ def loss_of(spec: Spec, loss: Loss) -> float:
     """Compute a block forward, and its loss."""
     trace = run(spec)
     out = trace.arrays[trace.program.equations[-1].out.name]
-    other = with_matrix(spec, loss, trace).get(loss.matrix)
+    other = with_matrix(loss, trace).get(loss.matrix)
     return loss_value(loss, out, other)
 
 

@@ -33,12 +33,14 @@ def work_gradients(
     chain : bool
         Whether softmax and norms are differentiated step by step.
     rate : float, optional
-        If given, every weight gets a new value, ``new.attn.w_q``: the weight minus rate times its gradient.
+        If given, every weight gets a new value, ``new.attn.w_q``: the weight minus rate times its
+        gradient.
 
     Examples
     --------
     >>> from blockcalc import load
-    >>> trace = work_gradients(load({"x": [[1.0, 2.0, 4.0]], "attn": {"out": [[1, 1, 1]]}, "stop": "residual1"}), "sum")
+    >>> source = {"x": [[1.0, 2.0, 4.0]], "attn": {"out": [[1, 1, 1]]}, "stop": "residual1"}
+    >>> trace = work_gradients(load(source), "sum")
     >>> trace["grad.x"]
     array([[1., 1., 1.]])
     """
@@ -52,14 +54,14 @@ def work_gradients(
     if rate is not None:
         program = _with_new(program, rate)
     check_size(spec, program)
-    values = with_matrix(spec, loss, trace)
+    values = with_matrix(loss, trace)
     for step in steps(program, values, spec.rounding, len(trace.program.equations)):
         values[step.equation.out.name] = step.value
     return Trace(program, values, spec.rounding)
 
 
 def _refuse_inside(program: Program) -> None:
-    """Raise an error for an end inside a shifted softmax: treating its maximum as constant needs the whole."""
+    """Raise an error for an end inside a shifted softmax, whose maximum counts as constant."""
     for eq in reversed(program.equations):
         if isinstance(eq.op, Quotient):
             return
@@ -86,7 +88,7 @@ def scale(trace: Trace) -> float:
     return max(float(np.abs(gradient_of(trace, name)).max()) for name in refs) or 1.0
 
 
-# one step of gradient descent ------------------------------------------------------------------------
+# one step of gradient descent --------------------------------------------------------------------
 
 
 def _with_new(program: Program, rate: float) -> Program:

@@ -18,7 +18,7 @@ from blockcalc.program.trace import Trace
 
 @dataclass(frozen=True)
 class StackBlock:
-    """A block of a stack: loss of the stack, gradient norm, RMS of the output, shares of its branches."""
+    """A block of a stack: loss, gradient norm, RMS of the output, shares of its branches."""
 
     order: str
     blocks: int
@@ -71,7 +71,7 @@ def _measured(trace: Trace, order: str, n: int, i: int) -> StackBlock:
 
 
 def _shares(trace: Trace, start: str) -> Iterator[float | None]:
-    """Give the norm of each sublayer's output relative to the norm of the residual it is added to."""
+    """Give the norm of each sublayer's output relative to that of the residual before it."""
     for eq in trace.program.equations:
         if eq.out.part == "residual" and eq.out.name.startswith(start):
             x, *added = (norm_of(trace.arrays[ref.name]) for ref in eq.inputs)

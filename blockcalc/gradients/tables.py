@@ -11,8 +11,6 @@ from blockcalc.messages import say
 from blockcalc.nn.orders import SUBLAYERS
 from blockcalc.notation.quantities import significant
 
-# further options ----------------------------------------------------------------------------
-
 
 def descent(before: float, after: float, rate: float, digits: int) -> Iterator[Piece]:
     """Describe the effect of one step of gradient descent on the loss."""

@@ -1,4 +1,4 @@
-"""The activations, each one a record: an elementwise function written as a tree, and its other names."""
+"""The activations as records: an elementwise function written as a tree, and other names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.expr import Expr, Num, Slot, call, exp, sqrt
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Activation:
     """An activation of the FFN.
 

@@ -24,7 +24,7 @@ from blockcalc.ops.op import Array, Ref
 from blockcalc.ops.rotate import Rotate
 from blockcalc.program.builder import Builder
 
-KEEPERS = ("causal", "padding", "mask.keep")
+KEEPERS = ("causal", "padding", "mask.keep")  # masks of ones and zeros
 PARTS = {"q": "query", "k": "key", "v": "value"}
 
 
@@ -41,7 +41,7 @@ def scaled(b: Builder, s: Ref, attention: AttentionSpec, d_head: int) -> Ref:
 
 
 def projections(b: Builder, x: Ref, spec: AttentionSpec) -> Iterator[tuple[str, Ref]]:
-    """Project to queries, keys and values, ``[T, heads·d_head]`` each, with three matrices or a fused one."""
+    """Project to queries, keys and values, ``[T, heads·d_head]`` each, by three matrices or one."""
     name, several = spec.name, spec.n_heads > 1
     if b.has(f"{name}.w_qkv"):
         fused = linear(b, f"{name}.qkv", "QKV", x, f"{name}.w_qkv", "d_qkv", spec.out_in)
@@ -62,7 +62,8 @@ def projections(b: Builder, x: Ref, spec: AttentionSpec) -> Iterator[tuple[str, 
 def fused_columns(h: int, g: int, e: int, layout: str) -> dict[str, tuple[int, ...]]:
     """Find the columns of Q, K and V in a fused matrix.
 
-    ``blocks`` means all Q, all K, all V; ``per_head`` means for each key head its queries, then its K and V.
+    ``blocks`` means all Q, all K, all V; ``per_head`` means for each key head its queries, then its
+    K and V.
 
     Examples
     --------
@@ -108,7 +109,7 @@ def frequencies(theta: float, dims: int) -> Array:
 
 
 def rope_angles(b: Builder, spec: AttentionSpec) -> tuple[Ref, Ref]:
-    """Compute angles m θ for each position m and each pair, ``[T, dims / 2]``; return cosine and sine."""
+    """Return cosine and sine of the angles m θ of position m and each pair, ``[T, dims / 2]``."""
     name = f"{spec.name}.rope"
     m = b.given(f"{name}.positions", "m", ("token", "one"), "constant")
     theta = b.given(f"{name}.freqs", "theta", ("one", "pair"), "constant")
@@ -172,14 +173,31 @@ def masked(b: Builder, s: Ref, spec: AttentionSpec) -> Ref:
 
 
 def _mask_axes(b: Builder, spec: AttentionSpec, kind: str) -> tuple[str, ...]:
-    """Find the axes of a mask: ``[T, T]``, ``[n_heads, T, T]`` or ``[B, T, T]``, ``[B, n_heads, T, T]``."""
+    """Find the axes of a mask: ``[T, T]``, or with axes ``n_heads`` or ``B`` or both before."""
     rank = len(b.shape(f"{spec.name}.mask.{kind}"))
     lead = ("batch",) if kind in spec.by_batch else ("batch", "head")
     return (*lead, "query", "key")[-rank:] if rank else ()
 
 
+def output(b: Builder, x: Ref, spec: AttentionSpec, p: Ref, v: Ref) -> Ref:
+    """Sum the weighted values, concatenate the heads, and project them if ``w_o`` is given."""
+    name, several, last = spec.name, spec.n_heads > 1, b.has(f"{spec.name}.w_o")
+    width = "d_v" if last or several else x.axes[-1]
+    letter = "Z" if last or several else "O"
+    axes = (*p.axes[:-2], x.axes[-2], width)
+    z = b.add(f"{name}.z", letter, MatMul(), p, v, axes=axes, part="weighted")
+    if several:
+        join = Join("d_concat" if last else x.axes[-1])
+        z = b.add(f"{name}.concat", "Z_concat" if last else "O", join, z)
+    else:
+        b.alias(z, f"{name}.concat")
+    if not last:
+        return z
+    return linear(b, f"{name}.out", "O", z, f"{name}.w_o", x.axes[-1], spec.out_in, "out")
+
+
 def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
-    """Attention, ``[T, d_model] -> [T, d_model]``: softmax(Q Kᵀ / √d_head) V per head, concatenated, times W_O.
+    """Attention, ``[T, d_model] -> [T, d_model]``: softmax(Q Kᵀ / √d_head) V per head, times W_O.
 
     Vaswani et al., "Attention Is All You Need" (2017), equation 1 and section 3.2.2; grouped key
     heads after Ainslie et al., "GQA" (2023).
@@ -212,18 +230,4 @@ def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
         )
         s = masked(b, scaled(b, s, spec, q.shape[-1]), spec)
         p = softmax(b, f"{name}.weights", "P", s, form)
-        p = dropout(b, f"{name}.weights", p, spec.dropout)
-        last = b.has(f"{name}.w_o")
-        width = "d_v" if last or spec.n_heads > 1 else x.axes[-1]
-        letter = "Z" if last or spec.n_heads > 1 else "O"
-        z = b.add(
-            f"{name}.z", letter, MatMul(), p, v, axes=(*lead, x.axes[-2], width), part="weighted"
-        )
-        if spec.n_heads > 1:
-            join = Join("d_concat" if last else x.axes[-1])
-            z = b.add(f"{name}.concat", "Z_concat" if last else "O", join, z)
-        else:
-            b.alias(z, f"{name}.concat")
-        if not last:
-            return z
-        return linear(b, f"{name}.out", "O", z, f"{name}.w_o", x.axes[-1], spec.out_in, "out")
+        return output(b, x, spec, dropout(b, f"{name}.weights", p, spec.dropout), v)

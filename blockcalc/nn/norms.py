@@ -99,16 +99,18 @@ def _mean_product(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> R
     return write("product_mean", Reduce("mean", less=int(spec.sample), count=g.axes[-1]), product)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Norm:
     """A kind of norm: a quotient for each row, scaled and shifted.
 
     Attributes
     ----------
     write : callable
-        Writes the dividend and the divisor of each row.
+        Takes a Builder, the rows, the spec and the index in symbols. Writes the steps
+        ``NORM.PART``, and gives the dividend and the divisor of each row.
     gradient : callable
-        The closed gradient of the quotient.
+        Takes the spec, a function that writes a step, the quotient and the gradient of its
+        result. Gives the gradient of the dividend as ``[("", op, operands)]``.
     short : str
         Its function name in the summary formulas of the block.
     variance : bool

@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # the command line reads the names of the orders without impo
     from blockcalc.ops.op import Ref
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sublayer:
     """A sublayer bound to its weights.
 
@@ -48,7 +48,7 @@ def pre_norm(x: Ref, sublayers: Sequence[Sublayer]) -> Ref:
     return x
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Order:
     """An order of a block.
 

@@ -21,9 +21,10 @@ class Settings:
 class AttentionSettings(Settings):
     """The conventions of an attention.
 
-    ``fused`` is the layout of a fused projection, or None; ``scale`` a factor, ``"none"``, or None for
-    1/√d_head; ``d_head`` is None if ``stop`` ends before the heads are known. ``causal``, ``masked`` and
-    ``added`` tell which masks the scores have; they are None if ``stop`` ends before the scores.
+    ``fused`` is the layout of a fused projection, or None; ``scale`` a factor, ``"none"``, or None
+    for 1/√d_head; ``d_head`` is None if ``stop`` ends before the heads are known. ``causal``,
+    ``masked`` and ``added`` tell which masks the scores have; they are None if ``stop`` ends before
+    the scores.
     """
 
     out_in: bool
@@ -66,8 +67,9 @@ class SoftmaxSettings(Settings):
 class NormSettings(Settings):
     """The conventions of a norm.
 
-    ``kind`` is a key of ``NORMS``, ``width`` the length of a row; ``sample`` divides by n - 1 (None for a norm
-    without a variance), ``outside`` adds eps after the root, ``unit_offset`` multiplies by 1 + gamma.
+    ``kind`` is a key of ``NORMS``, ``width`` the length of a row; ``sample`` divides by n - 1 (None
+    for a norm without a variance), ``outside`` adds eps after the root, ``unit_offset`` multiplies
+    by 1 + gamma.
     """
 
     kind: str

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import NDArray
 
 from blockcalc.errors import Fault, Place, UsageError
 from blockcalc.messages import say
-from blockcalc.messages.words import described, require_word
+from blockcalc.messages.words import described, require_finite, require_word
 from blockcalc.nn.orders import ORDERS
 from blockcalc.program.read_only import read_only
 from blockcalc.program.rounding import Rounding
@@ -25,8 +23,8 @@ SOFTMAX = ("plain", "shifted")
 class NormSpec:
     """One norm; its name is its key in the file, and gamma and beta are optional.
 
-    ``kind`` is ``layer`` or ``rms``; ``unit_offset`` multiplies by 1 + gamma; ``sample`` divides the
-    variance by n - 1; ``outside`` adds eps after the root.
+    ``kind`` is ``layer`` or ``rms``; ``unit_offset`` multiplies by 1 + gamma; ``sample`` divides
+    the variance by n - 1; ``outside`` adds eps after the root.
     """
 
     name: str
@@ -39,7 +37,7 @@ class NormSpec:
 
 @dataclass(frozen=True)
 class RopeSpec:
-    """Rotary positions: ``dims`` columns of each head are rotated, paired in halves or as neighbours.
+    """Rotary positions: ``dims`` columns of each head, paired in halves or as neighbours.
 
     ``theta`` is None if the angles are given.
     """
@@ -56,9 +54,9 @@ class AttentionSpec:
 
     ``out_in`` means that weights are stored ``[out, in]``, as in a linear layer of PyTorch.
 
-    ``dropout`` is the p of its weights; ``by_batch`` names the masks that are given
-    per batch entry and not per head; ``scale`` is a factor, ``"none"``, or None for 1/√d_head; ``softmax`` is ``plain``,
-    ``shifted``, or None to choose by the scores.
+    ``dropout`` is the p of its weights; ``by_batch`` names the masks that are given per batch entry
+    and not per head; ``scale`` is a factor, ``"none"``, or None for 1/√d_head; ``softmax`` is
+    ``plain``, ``shifted``, or None to choose by the scores.
     """
 
     name: str
@@ -89,7 +87,7 @@ Work = AttentionSpec | FfnSpec
 
 @dataclass(frozen=True)
 class SublayerSpec:
-    """A sublayer: its work (attention or FFN) and the residual; ``dropout`` is the p of its output."""
+    """A sublayer: attention or FFN, and the residual; ``dropout`` is the p of its output."""
 
     work: Work
     dropout: float = 0.0
@@ -99,9 +97,9 @@ class SublayerSpec:
 class BlockSpec:
     """One block: its sublayers and its norms, both in the order of use.
 
-    The order of the block assigns a fixed number of norms to each sublayer; further norms are unused.
-    In a stack ``steps`` is the prefix of the names of its steps, such as ``blocks.0.``, and ``keys`` that
-    of its weights; the runs of a repeated block share their weights.
+    The order of the block assigns a fixed number of norms to each sublayer; further norms are
+    unused. In a stack ``steps`` is the prefix of the names of its steps, such as ``blocks.0.``, and
+    ``keys`` that of its weights; the runs of a repeated block share their weights.
     """
 
     sublayers: tuple[SublayerSpec, ...]
@@ -158,10 +156,13 @@ class Spec:
         The kind of the loss, a key of ``LOSSES``; its matrix is ``loss.target`` or ``loss.with``.
     expect : mapping
         Expected values by step; nan for entries left open; read-only.
+    points : mapping
+        What each step counts in a score, by the names of the file; may be empty.
     origins : mapping
         The origin of each matrix that is not written out.
     remarks : tuple of str
-        Notes of the reader: whole numbers that float64 cannot represent, expected values that were ignored.
+        Notes of the reader: whole numbers that float64 cannot represent, expected values that were
+        ignored.
     source : Source or None
         The text it was read from, which gives the position of every key.
     """
@@ -180,6 +181,7 @@ class Spec:
     rounding: Rounding | None = None
     loss: str | None = None
     expect: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    points: Mapping[str, float] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     source: Any = None
@@ -219,30 +221,28 @@ class Spec:
         """Give the position in the file of a key such as ``attn.w_q``."""
         return self.source.place(path) if self.source else None
 
-    def with_order(self, order: str) -> Spec:
+    def with_order(self, order: str) -> Self:
         """Return a spec with another order, a key of ``ORDERS``."""
         require_word("order", order, ORDERS)
         return self if order == self.order else replace(self, order=order)
 
-    def with_eps(self, eps: float) -> Spec:
+    def with_eps(self, eps: float) -> Self:
         """Return a spec in which every norm has this eps."""
-        real = isinstance(eps, Real) and not isinstance(eps, bool)
-        if not real or not 0 <= eps < math.inf:
-            raise UsageError(Fault(say("api.eps", got=described(eps))))
+        eps = require_finite("eps", eps)
         blocks = tuple(
             replace(b, norms=tuple(replace(norm, eps=eps) for norm in b.norms)) for b in self.blocks
         )
         final = replace(self.final_norm, eps=eps) if self.final_norm else None
         return replace(self, blocks=blocks, final_norm=final)
 
-    def with_rounding(self, rounding: Rounding) -> Spec:
+    def with_rounding(self, rounding: Rounding) -> Self:
         """Return a spec with this rounding of every step."""
         if not isinstance(rounding, Rounding):
             raise UsageError(Fault(say("api.rounding", got=described(rounding))))
         return replace(self, rounding=rounding)
 
-    def with_softmax(self, form: str) -> Spec:
-        """Return a spec in which every attention has this form of softmax, ``plain`` or ``shifted``."""
+    def with_softmax(self, form: str) -> Self:
+        """Return a spec in which every softmax has this form, ``plain`` or ``shifted``."""
         require_word("softmax", form, SOFTMAX)
         blocks = tuple(
             b.with_attention(lambda own: replace(own, softmax=form)) for b in self.blocks

@@ -1,6 +1,7 @@
 """Write expressions and numbers in each alphabet: text, plain text, LaTeX.
 
-Symbols are stored in ASCII, ``W_Q``, ``R^(1)``, ``mu^(1)``; an alphabet decides how they are printed.
+Symbols are stored in ASCII, ``W_Q``, ``R^(1)``, ``mu^(1)``; an alphabet decides how they are
+printed.
 """
 
 from __future__ import annotations

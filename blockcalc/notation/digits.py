@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from blockcalc.ops.expr import Figure
-from blockcalc.program.rounding import _WIDE, exponent_of, rounded, shortest
+from blockcalc.program.rounding import WIDE, exponent_of, rounded, shortest
 
 _SMALLEST_FIXED = -4  # 0.0001 is still written out; below it, powers of ten
 SNAPPED = 10  # from this many digits on, rounding uses all digits, not the shortest text
@@ -92,16 +92,16 @@ def figure(x: float, places: int, digits: int, noise: float = 0.0) -> Figure:
 
 
 def power_figure(x: float, digits: int) -> Figure:
-    """Write a number with at most ``digits`` digits, and a power of ten if it is very large or small."""
+    """Write a number with at most ``digits`` digits, very large or small ones as a power of ten."""
     exponent = exponent_of(x)
     mantissa = shortest(x, digits >= SNAPPED).scaleb(-exponent)
     places = min(digits - 1, places_needed(float(mantissa), digits >= ALL_DIGITS))
-    value = mantissa.quantize(Decimal(1).scaleb(-places), context=_WIDE)
+    value = mantissa.quantize(Decimal(1).scaleb(-places), context=WIDE)
     if abs(value) >= 10:
         value, exponent = value / 10, exponent + 1
-        value = value.quantize(Decimal(1).scaleb(-places), context=_WIDE)
+        value = value.quantize(Decimal(1).scaleb(-places), context=WIDE)
     if _SMALLEST_FIXED <= exponent < _LARGEST_FIXED:
-        return Figure(f"{value.scaleb(exponent, _WIDE):f}")
+        return Figure(f"{value.scaleb(exponent, WIDE):f}")
     return Figure(f"{value:f}", exponent)
 
 

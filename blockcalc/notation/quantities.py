@@ -1,4 +1,4 @@
-"""Write numbers in sentences and lists: grouped counts, bytes in binary units, significant digits."""
+"""Write numbers in sentences and lists: grouped counts, binary units, significant digits."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def significant(x: float, digits: int) -> str:
 
     Examples
     --------
-    >>> significant(0.36224, 4), significant(7.2371e-7, 4), significant(0.0, 4), significant(1e21, 3)
-    ('0.3622', '7.237×10⁻⁷', '0', '1×10²¹')
+    >>> [significant(x, 4) for x in (0.36224, 7.2371e-7, 0.0, 1e21)]
+    ['0.3622', '7.237×10⁻⁷', '0', '1×10²¹']
     """
     if not x or not math.isfinite(x):
         return f"{x:g}"
@@ -49,6 +49,18 @@ def compact(n: int) -> str:
     power = min((len(str(n)) - 1) // 3, len(THOUSANDS))
     power += power < len(THOUSANDS) and n / 1000**power >= ROUNDS_UP
     return f"{significant(n / 1000**power, 4)} {THOUSANDS[power - 1]}"
+
+
+def with_unit(n: int, unit: str) -> str:
+    """Write a count before its unit, with the SI letter at the unit.
+
+    Examples
+    --------
+    >>> with_unit(19_300_000_000, "FLOP"), with_unit(3072, "FLOP")
+    ('19.3 GFLOP', '3,072 FLOP')
+    """
+    text = compact(n)
+    return f"{text}{unit}" if text[-1].isalpha() else f"{text} {unit}"
 
 
 def per_byte(x: float) -> str:
@@ -84,12 +96,15 @@ def places_apart(pairs: Sequence[tuple[float, ...]], halves: Sequence[float], wr
     halves : sequence of float
         Half a unit of the last digit written of each, 0 where a number is exact.
     written : bool
-        Whether the decimals that were written are enough; else a second digit of the difference is shown.
+        Whether the decimals that were written are enough; else a second digit of the difference is
+        shown.
 
     Examples
     --------
-    >>> places_apart([(0.654, -0.65353)], [0.0005], True), places_apart([(0.02977, 0.02992)], [0], False)
-    (3, 5)
+    >>> places_apart([(0.654, -0.65353)], [0.0005], True)
+    3
+    >>> places_apart([(0.02977, 0.02992)], [0], False)
+    5
     """
     units = [round(-math.log10(2 * half)) for half in halves if half > 0]
     places = min(max([0, *units]), MOST_PLACES)
@@ -108,7 +123,7 @@ def places_apart(pairs: Sequence[tuple[float, ...]], halves: Sequence[float], wr
 
 
 def in_column(numbers: Sequence[float], places: int) -> list[str]:
-    """Write numbers with the same decimals, or all with a power of ten where the largest is very large or small.
+    """Write numbers with the same decimals, very large or small ones with a power of ten.
 
     Examples
     --------

@@ -21,7 +21,7 @@ PLAIN_SIGNS = {
     **{v: k for k, v in GREEK.items()},
     "×": "x", "√": "sqrt", "≈": "~=", "∞": "inf", "→": "->", "⊙": "(*)",
     "Σ": "sum", "…": "...", "–": "-", "—": "-", "·": "*", "±": "+/-", "’": "'", "−": "-",
-    "│": "|", "─": "-", "‘": "'", "“": '"', "”": '"', "≠": "!=", "≤": "<=", "‖": "|", "█": "#", "░": ".", "═": "=", "╭": "+", "≥": ">=", "▶": ">", "◀": "<", "└": "+", "┘": "+", "┌": "+", "┐": "+", "←": "<-",
+    "│": "|", "─": "-", "‘": "'", "“": '"', "”": '"', "≠": "!=", "≤": "<=", "‖": "|", "█": "#", "░": ".", "═": "=", "╭": "+", "┬": "+", "≥": ">=", "▶": ">", "◀": "<", "└": "+", "┘": "+", "┌": "+", "┐": "+", "←": "<-",
 }  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def _escaped(c: str) -> str:
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁽⁾⁻⁺ᵀᶠ"
 _LOWERED = str.maketrans(_RAISED, "0123456789()-+Tf")
 _RUN = re.compile(f"[{_RAISED}]+")
-_ROOT = re.compile(f"√([\\w.]+[{_RAISED}]*)")
+_ROOT = re.compile(f"√((?:\\.?\\w+)+[{_RAISED}]*)")  # a full stop ends the sentence, not the root
 
 
 def plain_signs(text: str, encoding: str) -> str:
@@ -73,6 +73,8 @@ def plain_signs(text: str, encoding: str) -> str:
     --------
     >>> plain_signs("√d_head, σ⁽¹⁾, 2 C², 7×10⁻⁴, Q Kᵀ", "ascii")
     'sqrt(d_head), sigma^(1), 2 C^2, 7x10^-4, Q K^T'
+    >>> plain_signs("divided by √d_head. Or by √0.5.", "ascii")
+    'divided by sqrt(d_head). Or by sqrt(0.5).'
     """
 
     def fits(run: str) -> bool:

@@ -1,7 +1,7 @@
 """The derivative of an expression tree, as an expression tree.
 
-Where a function is not differentiable the usual convention applies: ReLU and |x| have derivative 0 at 0, and
-so have a quotient with divisor 0 and a root of 0.
+Where a function is not differentiable the usual convention applies: ReLU and |x| have derivative 0
+at 0, and so have a quotient with divisor 0 and a root of 0.
 """
 
 from __future__ import annotations

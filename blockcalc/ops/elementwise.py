@@ -1,6 +1,7 @@
 """Elementwise operations: shape, value, formula and one cell of each.
 
-Layers are built from primitive operations; a softmax as a single operation could not show its row sum.
+Layers are built from primitive operations; a softmax as a single operation could not show its row
+sum.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Elementwise(Op):
         return tuple(name for name, _ in pairs), tuple(n for _, n in pairs)
 
     def aligned(self, xs: Sequence[Array]) -> list[Array]:
-        """Reshape each operand to the rank of the result, with axes of length 1 for broadcasting."""
+        """Reshape operands to the rank of the result, with axes of length 1 for broadcasting."""
         if self.placements is None:
             return list(xs)
         rank = 1 + max(axis for placement in self.placements for axis in placement)
@@ -251,7 +252,6 @@ class Slope(Quotient):
     divisor = -1
 
 
-ITSELF = Slot(0)
 SQUARE = Slot(0) ** 2.0
 
 

@@ -1,9 +1,9 @@
 """How far the result of a tree may lie from the true one: running error analysis.
 
-Each node has its value and two bounds, rigorous and not of first order alone: of its rounding error, and of what
-uncertain operands change. N. J. Higham, "Accuracy and Stability of Numerical Algorithms" (2nd ed., 2002), chapter 3: each
-operation gives its true result times 1 + δ with |δ| <= u, and a sum of n terms in any order is off by at most
-γ_(n-1) = (n - 1) u / (1 - (n - 1) u) of the sum of their sizes.
+Each node has its value and two bounds: of its rounding error, and of the change that errors of the
+operands make, both rigorous. N. J. Higham, "Accuracy and Stability of Numerical Algorithms" (2nd
+ed., 2002), chapter 3: each operation gives its true result times 1 + δ with |δ| <= u, a sum of n
+terms in any order is off by at most γ_(n-1) times the sum of their absolute values (``gamma``).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from blockcalc.ops.evaluate import evaluate, fraction
 from blockcalc.ops.expr import SELECTIONS, Binary, Call, Expr, Num, Slot, Value, exp
 from blockcalc.ops.op import Array
 
-OWN = 2.0**-53  # numbers here are worked in double precision, and their own rounding counts
-UP, TINY = 1.0 + 2.0**-30, 2.0**-1070  # more than the roundings in the working of a bound itself
+OWN = 2.0**-53  # values here are computed in double precision, and their own rounding counts
+UP, TINY = 1.0 + 2.0**-30, 2.0**-1070  # more than the rounding errors in computing a bound itself
 
 ROUNDINGS: dict[str, float] = {
     "+": 1, "-": 1, "*": 1, "/": 2, "ratio": 2, "over": 2, "sqrt": 1,
@@ -28,17 +28,18 @@ ROUNDINGS: dict[str, float] = {
 }  # fmt: skip
 """How many units each operation may be off by, relative to its result.
 
-IEEE 754 rounds the basic operations and roots correctly: one unit, and two for a quotient, for many work it as a product
-with the reciprocal. A function within n ULP is off by up to 2n units. "Errors in Math Functions" in the manual of the
-GNU C Library has for x86_64 exp, log, sin and cos within 1 ULP, tanh 2, erfc 3 in single and 5 in double precision; CUDA's
-programming guide exp, sin, cos and tanh within 2 and erfc within 4; NumPy's vectorized functions stay within the 4 ULP
-of Intel's SVML, its float32 exp within 2.52 (release notes of 1.17 and 1.22). A power is a product of as many factors,
-or a function within 1 ULP.
+IEEE 754 rounds the basic operations and square roots correctly: one unit; two for a quotient, as
+many programs multiply by the reciprocal. A function within n ULP is off by up to 2n units. "Errors
+in Math Functions" in the manual of the GNU C Library has for x86_64 exp, log, sin and cos within 1
+ULP, tanh 2, erfc 3 in single and 5 in double precision; CUDA's programming guide has exp, sin, cos
+and tanh within 2 and erfc within 4; NumPy's vectorized functions stay within the 4 ULP of Intel's
+SVML, its float32 exp within 2.52 (release notes of 1.17 and 1.22). A power is a product of that
+many factors, or a function within 1 ULP.
 """
 
 
 def range_of(unit: float) -> tuple[float, float]:
-    """Give the smallest normal and the largest number rounded with ``unit``; the narrowest range where several have it.
+    """Give the smallest normal and the largest number of the narrowest format with this unit.
 
     Examples
     --------
@@ -74,12 +75,12 @@ class Ball(NamedTuple):
 
 
 def upward(bound: Array) -> Array:
-    """Finish a bound: nan becomes infinite, and the rounding errors of the bound itself are added."""
+    """Finish a bound: nan becomes infinite, and its own rounding errors are added."""
     return np.asarray(np.where(np.isnan(bound), np.inf, bound * UP + TINY * (bound > 0)))
 
 
 def gamma(n: int, unit: float) -> float:
-    """Bound the relative error of ``n`` roundings in a row, γ_n = n u / (1 - n u); infinite from n u = 1 on.
+    """Bound the relative error of n roundings in a row, γ_n = n u / (1 - n u), or infinity.
 
     Examples
     --------
@@ -102,12 +103,12 @@ def balls(body: Expr, xs: Sequence[Array], errors: Sequence[Array], unit: float)
 
 
 def bound(body: Expr, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
-    """Bound how far each cell of an elementwise tree may lie from the true one; see ``Op.bound``."""
+    """Bound the error of each cell of an elementwise tree; see ``Op.bound``."""
     return balls(body, xs, errors, unit).radius(unit)
 
 
 def summed(ball: Ball, roundings: int, unit: float, total: Callable[[Array], Array]) -> Array:
-    """Bound a sum of terms in any order, with so many roundings in a row; ``total`` adds over their axes."""
+    """Bound a sum of terms in any order, with ``roundings`` in a row; ``total`` is the sum."""
     with np.errstate(all="ignore"):
         out = total(np.asarray(ball.moved))
         if unit:
@@ -125,9 +126,9 @@ def products(
     terms: int,
     total: Callable[[Sequence[Array]], Array],
 ) -> Array:
-    """Bound a sum of ``terms`` products of two operands; ``total`` gives the sum of their sizes, of a third added.
+    """Bound a sum of ``terms`` products of two operands, plus a third one if there is one.
 
-    The products of |a| (γ |b| + e_b) and of e_a (|b| + e_b) are all that is worked.
+    ``total`` computes that sum, here of |a| (γ |b| + e_b) and of e_a (|b| + e_b).
     """
     with np.errstate(all="ignore"):
         g = gamma(terms, unit)
@@ -141,7 +142,7 @@ def products(
 
 
 def _least(unit: float) -> float:
-    """Half the distance of the numbers next to 0, at least the smallest that can be written here."""
+    """Give half the smallest subnormal number, or the smallest number of double precision."""
     return max(unit * range_of(unit)[0], 2.0**-1074)
 
 
@@ -182,13 +183,13 @@ class _Work:
         return 0.0 if exact else self.unit * abs(e.value)
 
     def _apply(self, op: str, node: Expr, parts: Sequence[Ball]) -> Ball:
-        """Evaluate one operation; ``node`` states it with slots."""
+        """Evaluate one operation; ``node`` is its tree with slots as operands."""
         v = [part.value for part in parts]
         slack = [part.rounding for part in parts]
         value = _value(node, v)
         k = ROUNDINGS[op] if op != "^" else max(2.0, v[1] - 1)
         rounding = SPREADS[op](v, slack, slack)
-        if k:  # what may have overflowed may give nan, even times 0
+        if k:  # an operand that may have overflowed may give nan, even times 0
             lost = sum(np.isinf(radius) for radius in slack) > 0
             rounding = np.where(lost, np.inf, self._rounded(value, rounding, k, _ends(v)))
         moves = [part.moved for part in parts]
@@ -196,10 +197,10 @@ class _Work:
         return Ball(value, _told(rounding), _told(moved))
 
     def _rounded(self, value: Value, spread: Value, k: float, ends: Value) -> Value:
-        """Add the rounding of an operation to what its operands' errors give.
+        """Add the rounding of an operation to the error that its operands pass on.
 
-        ``ends`` tells where an operand is 0 or infinite: a result of 0 is exact there, and underflow elsewhere.
-        Subnormal results have an absolute error, and what overflows has no bound.
+        ``ends`` tells where an operand is 0 or infinite: a result of 0 is exact there, and
+        underflow elsewhere. Subnormal results have an absolute error; an overflow has no bound.
         """
         share = k * self.unit
         if share >= 1:
@@ -211,7 +212,7 @@ class _Work:
         return np.where(exact, 0.0, out)
 
     def _sum(self, e: Expr) -> Ball:
-        """Add and subtract terms, in any order where they are more than two."""
+        """Bound a sum of terms, in any order if there are more than two."""
         parts: list[Ball] = []
         value = _value(self._chain(e, parts), [part.value for part in parts])
         spread = sum(part.rounding for part in parts)
@@ -227,16 +228,16 @@ class _Work:
         return Ball(value, _told(rounding), _told(moved) if np.any(moved) else 0.0)
 
     def _chain(self, e: Expr, parts: list[Ball]) -> Expr:
-        """Take a sum of sums apart; give it with slots for its terms."""
+        """Flatten nested sums: collect the terms, and return the tree with slots for them."""
         if isinstance(e, Binary) and e.op in "+-":
             return Binary(e.op, self._chain(e.left, parts), self._chain(e.right, parts))
         parts.append(self.ball(e))
         return Slot(len(parts) - 1)
 
     def _logistic(self, a: Ball, b: Ball) -> Ball:
-        """Bound a / (1 + e^b), where e^b alone may overflow and has errors as large as itself.
+        """Bound a / (1 + e^b), in which e^b may overflow or have an error as large as itself.
 
-        1 / (1 + e^b) is (1 - tanh(b/2)) / 2, and has its slope. Where e^b overflows, the quotient is computed as 0.
+        1 / (1 + e^b) equals (1 - tanh(b/2)) / 2, whose slope is used; it is 0 if e^b overflows.
         """
         node = Slot(0) / (1.0 + exp(Slot(1)))
         value, share = _value(node, [a.value, b.value]), _value(node, [1.0, b.value])
@@ -256,7 +257,7 @@ class _Work:
 
 
 def _value(node: Expr, values: Sequence[Value]) -> Value:
-    """Work a node on the values of its slots."""
+    """Evaluate a node on the values of its slots."""
     return evaluate(node, lambda leaf: values[leaf.index] if isinstance(leaf, Slot) else None)
 
 
@@ -269,16 +270,16 @@ def _told(radius: Value) -> Value:
     return np.where(np.isnan(radius), np.inf, radius)
 
 
-# how far a function moves --------------------------------------------------------------
+# how far a function moves ------------------------------------------------------------------------
 #
-# v are values, s how far the true operands may lie from them, d how far operands then move: each gives a bound of
+# v are values, s bounds the error of each, d bounds a further change: each function here bounds
 # |f(c + m) - f(c)| over all |c - v| <= s and |m| <= d.
 
 Spread = Callable[[list[Value], list[Value], list[Value]], Value]
 
 
 def _nearest(v: Value, s: Value, d: Value) -> Value:
-    """Give the least distance from 0 that one operand may have, less what the subtraction itself may lose."""
+    """Bound the distance of an operand from 0 from below, rounding included."""
     return np.maximum(np.abs(v) * (1 - 2.0**-50) - (s + d) * (1 + 2.0**-50), 0.0)
 
 
@@ -301,7 +302,7 @@ def _over(v: list[Value], s: list[Value], d: list[Value]) -> Value:
 
 
 def _power(v: list[Value], s: list[Value], d: list[Value]) -> Value:
-    """Move a whole power, by the binomial theorem; another by its largest slope."""
+    """Bound a whole power by the binomial theorem, another one by its largest slope."""
     top, n = np.abs(v[0]) + s[0], int(v[1])
     if n < 0 or n != v[1]:
         ends = (_nearest(v[0], s[0], d[0]), top + d[0])
@@ -335,7 +336,7 @@ def _step(v: list[Value], s: list[Value], d: list[Value]) -> Value:
 
 
 def _mask(v: list[Value], s: list[Value], d: list[Value]) -> Value:
-    """Move no cell that is masked; tell nothing where it is not sure which is."""
+    """Pass on nothing where a cell is masked; give no bound where the mask itself is uncertain."""
     moved = np.where(np.equal(v[1], 0), 0.0, d[0])
     return np.where(_step(v[1:], s[1:], d[1:]) > 0, np.inf, moved)
 

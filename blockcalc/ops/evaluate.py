@@ -66,14 +66,10 @@ _BINARY: dict[str, Callable[[Value, Value], Value]] = {
 def _logistic(numerator: Expr, power: Expr, leaf: Callable[[Expr], Value]) -> Value:
     """Evaluate a / (1 + e^b) to full precision, even where e^b overflows.
 
-    The relative error of e^b is the absolute error of b, so the rounding error of b is carried along;
-    float32 is evaluated in float64.
+    The relative error of e^b is the absolute error of b, so the rounding error of b is carried
+    along; float32 is evaluated in float64.
     """
-
-    def wide(e: Expr) -> Value:
-        value = leaf(e)
-        return value.astype(np.float64) if isinstance(value, np.ndarray) else value
-
+    wide = _wide(leaf)
     a, (b, rest) = _evaluate(numerator, wide), _pair(power, wide)
     e = np.exp(b)
     if isinstance(rest, np.ndarray):
@@ -82,14 +78,36 @@ def _logistic(numerator: Expr, power: Expr, leaf: Callable[[Expr], Value]) -> Va
     if np.max(b, initial=0.0) > LARGE:
         half = np.exp(-b / 2) * (1.0 - rest / 2)
         out = np.where(b > LARGE, a * half * half, out)
-    single = next(
-        (v for s in walk(numerator / power) if isinstance(v := _known(s, leaf), np.ndarray)), out
-    )
-    return _plain(np.asarray(out).astype(single.dtype, copy=False))
+    return _stored(out, numerator / power, leaf)
 
 
-def _known(e: Expr, leaf: Callable[[Expr], Value]) -> Value:
-    return leaf(e) if isinstance(e, Slot) else None
+def _softplus(power: Expr, leaf: Callable[[Expr], Value]) -> Value:
+    """Evaluate ln(1 + e^b) to full precision, where e^b overflows, and where it is lost beside 1.
+
+    It is max(b, 0) + ln(1 + e^(-|b|)), and its slope 1 / (1 + e^(-b)) carries the rounding error
+    of b along; float32 is evaluated in float64.
+    """
+    b, rest = _pair(power, _wide(leaf))
+    small = np.exp(-np.abs(b))
+    slope = np.where(np.greater(b, 0), 1.0, small) / (1.0 + small)
+    return _stored(np.maximum(b, 0.0) + (np.log1p(small) + slope * rest), power, leaf)
+
+
+def _wide(leaf: Callable[[Expr], Value]) -> Callable[[Expr], Value]:
+    """Give the arrays at the leaves as float64."""
+
+    def wide(e: Expr) -> Value:
+        value = leaf(e)
+        return value.astype(np.float64) if isinstance(value, np.ndarray) else value
+
+    return wide
+
+
+def _stored(out: Value, tree: Expr, leaf: Callable[[Expr], Value]) -> Value:
+    """Store a result in the dtype of the first array of its tree."""
+    found = (leaf(e) for e in walk(tree) if isinstance(e, Slot))
+    first = next((v for v in found if isinstance(v, np.ndarray)), out)
+    return _plain(np.asarray(out).astype(np.asarray(first).dtype, copy=False))
 
 
 LARGE = 700.0  # beyond, an exponential is close to overflow
@@ -164,11 +182,16 @@ def _evaluate(expr: Expr, leaf: Callable[[Expr], Value]) -> Value:
             return value
         case Binary("/", left, Binary("+", Num(1.0), Call("exp", (power,)))):
             return _logistic(left, power, leaf)
+        case Call("ln", (Binary("+", Num(1.0), Call("exp", (power,))),)):
+            # ln(1 + e^b), stable where e^b overflows or vanishes next to 1
+            return _plain(np.logaddexp(0.0, _evaluate(power, leaf)))
         case Binary(op=op, left=left, right=right):
             a, b = _evaluate(left, leaf), _evaluate(right, leaf)
             if op == "/" and isinstance(b, float) and b == 0:
                 return float(np.float64(a) / np.float64(b)) if isinstance(a, float) else a / b
             return _plain(_BINARY[op](a, b))
+        case Call("ln", (Binary("+", Num(1.0), Call("exp", (power,))),)):
+            return _softplus(power, leaf)
         case Call(function=function, args=args):
             return _plain(FUNCTIONS[function](*(_evaluate(a, leaf) for a in args)))
         case Fold(op=op, terms=terms):

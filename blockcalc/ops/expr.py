@@ -97,6 +97,9 @@ class Slot(Expr):
     index: int
 
 
+ITSELF = Slot(0)  # the body of an operation that only sums or moves its operand
+
+
 @dataclass(frozen=True, slots=True)
 class Dots(Expr):
     """Terms left out of a long line; such a line is marked."""

@@ -1,4 +1,4 @@
-"""Operations that move entries: split, concatenate and repeat heads, broadcast rows; and the sums that are their gradients."""
+"""Operations that move entries (heads, columns, broadcast rows), and their gradients."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ import numpy as np
 
 from blockcalc.messages import say
 from blockcalc.ops.errors import balls, summed
-from blockcalc.ops.expr import At, Cell, Expr, Fold, Name, Num, Over, Slot, word
+from blockcalc.ops.expr import ITSELF, At, Cell, Expr, Fold, Name, Num, Over, word
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
-
-ITSELF = Slot(0)
 
 
 class Movement(Op):
-    """Base of operations that only move entries; sources are found by moving an array of positions."""
+    """Base of operations that only move entries; moving an array of positions finds sources."""
 
     word = ""
     worked = False

@@ -30,8 +30,9 @@ class Ref:
     role : str
         ``data``, ``weight``, ``mask`` or ``constant`` for an input, else ``computed``.
     part : str
-        Its role in the layer that writes it, if others need to find it: ``query``, ``key``, ``value``,
-        ``scores``, ``allowed``, ``weighted``, ``keep``, ``hidden``, ``out``, ``residual``; else empty.
+        Its role in the layer that writes it, if others need to find it: ``query``, ``key``,
+        ``value``, ``scores``, ``allowed``, ``weighted``, ``keep``, ``hidden``, ``out``,
+        ``residual``; else empty.
     """
 
     name: str
@@ -74,8 +75,8 @@ class Op:
     def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
         """Write the gradient of operand ``i``, given the gradient ``g`` of the result.
 
-        None if it is 0 everywhere; an empty list if it is ``g`` itself. The last line is the gradient, the lines
-        before are intermediate results; an operand None means the line before.
+        None if it is 0 everywhere; an empty list if it is ``g`` itself. The last line is the
+        gradient, the lines before are intermediate results; an operand None means the line before.
         """
         raise TypeError(type(self).__name__)
 
@@ -115,7 +116,8 @@ class Op:
         errors : sequence of ndarray
             How far each cell of an operand may lie from its true value, 0 where it is exact.
         unit : float
-            The unit roundoff, such as 2^-24, with which each operation inside is rounded once; 0 for none.
+            The unit roundoff, such as 2^-24, with which each operation inside is rounded once; 0
+            for none.
 
         Returns
         -------

@@ -10,10 +10,11 @@ import numpy as np
 
 from blockcalc.messages import say
 from blockcalc.ops.derivative import ONE, derivative, needed, times
-from blockcalc.ops.elementwise import ITSELF, Elementwise
+from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.errors import balls, summed
 from blockcalc.ops.evaluate import arrays, evaluate
 from blockcalc.ops.expr import (
+    ITSELF,
     At,
     Cell,
     Expr,
@@ -90,7 +91,7 @@ class Reduce(Op):
         return say("rule.reduce")
 
     def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
-        """Broadcast the gradient of a sum or mean over its row; a maximum, only subtracted, has none."""
+        """Broadcast the gradient of a sum or mean; a maximum is a constant, and has none."""
         if self.kind == "max":
             return None
         n = refs[0].shape[-1]
@@ -118,7 +119,7 @@ class Reduce(Op):
         return None if self.kind == "max" else self.forward([np.abs(xs[0])])
 
     def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
-        """Bound it, where a mean may also be worked as the product with 1/n."""
+        """Bound it; a mean may also be computed as the product with 1/n."""
         ball, n = balls(self.each, xs, errors, unit), xs[0].shape[-1]
         if self.kind == "max":
             return np.asarray(ball.radius(unit).max(axis=-1))

@@ -18,9 +18,9 @@ from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
 class Rotate(Op):
     """Rotate pairs of columns by their angles: RoPE, Su et al., "RoFormer" (2021), equation 34.
 
-    Operands are ``x [..., T, d]``, and ``cos`` and ``sin`` ``[T, dims / 2]``. ``half`` pairs column i with
-    i + dims / 2, as Llama does; otherwise neighbours are paired. Columns from ``dims`` on are unchanged.
-    ``back`` rotates by the negative angles, for the gradient.
+    Operands are ``x [..., T, d]``, and ``cos`` and ``sin`` ``[T, dims / 2]``. ``half`` pairs column
+    i with i + dims / 2, as Llama does; otherwise neighbours are paired. Columns from ``dims`` on
+    are unchanged. ``back`` rotates by the negative angles, for the gradient.
     """
 
     dims: int

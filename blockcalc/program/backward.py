@@ -1,8 +1,8 @@
 """The backward pass: the gradient of a program is a program with the same operations.
 
-The gradient of a result is named ``grad.`` and its name. If several steps use a result, each contributes a part,
-``grad.x.from.attn.q``, and the gradient is their sum. Softmax and norms use their closed gradients, or with
-``chain`` the chain rule through every inner step.
+The gradient of a result is named ``grad.`` and its name. If several steps use a result, each
+contributes a part, ``grad.x.from.attn.q``, and the gradient is their sum. Softmax and norms use
+their closed gradients, or with ``chain`` the chain rule through every inner step.
 """
 
 from __future__ import annotations
@@ -43,14 +43,15 @@ def with_gradients(program: Program, loss: Loss, chain: bool = False) -> Program
     ----------
     program : Program
     loss : Loss
-        Its matrix, if it has one, becomes an input of the new program, with the shape of the result.
+        Its matrix, if it has one, becomes an input of the new program, with the shape of the
+        result.
     chain : bool
         Whether softmax and norms are differentiated step by step.
     """
     return replace(_Backward(program, loss, chain).program(), forward=len(program.equations))
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Backward:
     forward: Program
     loss: Loss

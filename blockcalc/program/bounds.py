@@ -1,4 +1,4 @@
-"""How far a step may lie from the true one in a format of floating point, worked from given operands and stored."""
+"""Bounds on the error of a step that is computed and stored in a floating-point format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from blockcalc.program.program import Program
 
 @dataclass(frozen=True)
 class Format:
-    """A format that numbers are stored in, and the precision that programs work in beside it.
+    """A format that numbers are stored in, and the working precision that goes with it.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class Format:
     unit, smallest, largest : float
         Its unit roundoff, its smallest normal number and its largest number.
     working : float
-        The unit roundoff of the operations inside a step: 16-bit formats are worked in single precision.
+        The unit roundoff of the operations inside a step: single precision for 16-bit formats.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Format:
         return 2 * self.unit * self.smallest
 
     def __call__(self, values: Array) -> Array:
-        """Round to its nearest numbers, ties to even.
+        """Round to the nearest numbers of this format, ties to even.
 
         Examples
         --------
@@ -60,14 +60,15 @@ class Format:
         return bool(np.all(self(finite) == finite))
 
     def rounding(self, size: Array) -> Array:
-        """Bound what rounding numbers of a size to its nearest ones does to them."""
+        """Bound the error of rounding numbers of some absolute values to this format."""
         with np.errstate(all="ignore"):
             return np.where(size > 0, self.unit * np.maximum(size, self.smallest), 0.0)
 
     def stored(self, value: Array, error: Array) -> Array:
-        """Bound how far a number lies from the true one after it is stored, where it was within ``error`` before.
+        """Bound the error of a number after it is stored, given its ``error`` before.
 
-        What may leave the range of the format may be anything. A number worked in the format itself is stored as it is.
+        There is no bound for numbers that may leave the range of the format. A number computed
+        in the format itself is stored unchanged.
         """
         with np.errstate(all="ignore"):
             size = np.abs(value) + error
@@ -90,30 +91,30 @@ NUMBERS = {
 def step_bound(
     op: Op, xs: Sequence[Array], value: Array, kept: Format, errors: Sequence[Array] | None = None
 ) -> Array:
-    """Bound how far a step may lie from the true one in a format.
+    """Bound the error of a step in a format.
 
     Parameters
     ----------
     op : Op
     xs : sequence of ndarray
-        Its operands as they were used, in double precision.
+        Its operands as used, in double precision.
     value : ndarray
-        What it gives for them in double precision.
+        Its result for them in double precision.
     kept : Format
-        What its result is stored in.
+        The format that its result is stored in.
     errors : sequence of ndarray, optional
-        How far the operands lie from their true values; without them, they are exact.
+        Bounds on the errors of the operands; by default they are exact.
     """
     given = [np.zeros(x.shape) for x in xs] if errors is None else errors
     bound = op.bound(xs, given, kept.working)
     return kept.stored(value, bound) if op.worked else bound
 
 
-DYADIC = 20  # a number with so few binary places is what was written; another one was rounded as it was read
+DYADIC = 20  # a number with at most so many binary places was read exactly
 
 
 def run_bounds(program: Program, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Bound how far each number of a run in double precision lies from the true one, inputs as they are written.
+    """Bound the error of each number of a run in double precision, for inputs as written.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ def run_bounds(program: Program, arrays: Mapping[str, Array]) -> dict[str, Array
     Returns
     -------
     dict
-        By name, infinite where nothing can be told.
+        Bounds by name; infinite where there is none.
     """
     unit = NUMBERS["float64"].unit
     errors: dict[str, Array] = {}

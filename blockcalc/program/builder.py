@@ -9,9 +9,7 @@ from typing import Any
 
 from blockcalc.errors import Fault, InputError
 from blockcalc.messages import say
-from blockcalc.messages.words import did_you_mean as did_you_mean
 from blockcalc.messages.words import dims
-from blockcalc.messages.words import listed as listed
 from blockcalc.ops.op import Op, Ref
 from blockcalc.program.program import ClosedForm, Equation, Program, Section
 
@@ -40,14 +38,14 @@ class Finished(Exception):
     """The step named by ``stop`` has been written and a later step was requested."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Open:
     """A section that is being written."""
 
     settings: Any
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Builder:
     """Builds a program; layers are plain functions that take a builder.
 
@@ -134,8 +132,8 @@ class Builder:
     ) -> Iterator[Open]:
         """Group the equations written inside; the last one is the result of the section.
 
-        Yields the open section; its settings may be replaced inside. If ``stop`` ends a section before
-        its result, the section's name is not an alias of the last step.
+        Yields the open section; its settings may be replaced inside. If ``stop`` ends a section
+        before its result, the section's name is not an alias of the last step.
         """
         first, done, opened = len(self.equations), False, Open(settings)
         try:
@@ -162,7 +160,7 @@ class Builder:
 
     @contextmanager
     def block(self, steps: str, keys: str, x: Ref) -> Iterator[None]:
-        """Write one block of a stack: ``steps`` is the prefix of its steps, ``keys`` that of its weights.
+        """Write one block of a stack; ``steps`` and ``keys`` are prefixes of its steps and weights.
 
         Without prefixes, a single block.
         """

@@ -19,7 +19,8 @@ DEEPEST = 100
 class Exactness:
     """Traces cells back to the given matrices.
 
-    A given number is exact. A result is exact if its operands are and their value in fractions equals it.
+    A given number is exact. A result is exact if its operands are and their value in fractions
+    equals it.
 
     Parameters
     ----------

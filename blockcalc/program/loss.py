@@ -10,16 +10,18 @@ if TYPE_CHECKING:  # the command line reads the names of the losses, but not the
     from blockcalc.ops.expr import Expr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loss:
     """A scalar function of the result: a sum or a mean over all entries.
 
     Attributes
     ----------
     kind : str
-        Its name, also in the keys of its texts: ``loss.KIND``, and ``loss.KIND.x`` if it has a target.
+        Its name, also in the keys of its texts: ``loss.KIND``, and ``loss.KIND.x`` if it has a
+        target.
     each : callable
-        The summed term as a tree: a function of an entry of the result and, if there is a matrix, of its entry.
+        The summed term as a tree: a function of an entry of the result and, if there is a matrix,
+        of its entry.
     key : str
         The key of its matrix under ``loss``: ``target`` (default: x), ``with``, or empty for none.
     symbol : str
@@ -39,7 +41,7 @@ class Loss:
 
     @property
     def matrix(self) -> str:
-        """Name the matrix that the loss needs: ``loss.target``, ``loss.with``, or empty for none."""
+        """Name the matrix that the loss needs: ``loss.target``, ``loss.with``, or an empty text."""
         return f"loss.{self.key}" if self.key else ""
 
     @property
@@ -75,7 +77,13 @@ LOSSES: dict[str, Loss] = {
 }
 DEFAULT = LOSSES["mse"]  # with x as the target, if the result has its shape
 OTHERWISE = LOSSES["sum"]
+_BACKWARD = ("grad", "loss", "new")  # the first part of the names of steps after the forward pass
 KEYS = tuple(dict.fromkeys(loss.key for loss in LOSSES.values() if loss.key))
+
+
+def is_backward(name: str) -> bool:
+    """Tell whether a step comes after the forward pass: ``grad.attn.q``, ``loss``, ``new.x``."""
+    return name.split(".")[0] in _BACKWARD
 
 
 def implied(key: str) -> Loss:

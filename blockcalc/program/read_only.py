@@ -1,4 +1,4 @@
-"""Arrays that cannot be changed: those of a spec and of a trace belong to what was computed with them."""
+"""Read-only arrays: those of a spec or a trace must stay what was computed with them."""
 
 from __future__ import annotations
 

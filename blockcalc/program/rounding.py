@@ -20,7 +20,7 @@ from blockcalc.ops.evaluate import exact_value, fraction
 from blockcalc.ops.expr import Cell, Expr
 from blockcalc.ops.op import Array, Op, Ref
 
-_WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
+WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,16 @@ class Rounding:
     def of(self, x: Decimal) -> float:
         """Round a decimal number."""
         places = self.digits if self.kind == "decimals" else self.digits - 1 - x.adjusted()
-        return float(x.quantize(Decimal(1).scaleb(-places), context=_WIDE)) + 0.0
+        return float(x.quantize(Decimal(1).scaleb(-places), context=WIDE)) + 0.0
 
     def result(
         self, op: Op, refs: Sequence[Ref], inputs: Sequence[Array], value: Array
     ) -> NDArray[Any]:
         """Round the result of an operation; exactly where round-off could decide.
 
-        If a result is so close to a tie that its round-off, estimated from the size of its terms, could
-        have moved it across, the cell is computed in fractions from the decimal text of its operands.
-        An irrational result is rounded as a float.
+        If a result is so close to a tie that its round-off, estimated from the size of its terms,
+        could have moved it across, the cell is computed in fractions from the decimal text of its
+        operands. An irrational result is rounded as a float.
         """
         out = self(value)
         if not op.worked:
@@ -64,7 +64,7 @@ class Rounding:
             place = tuple(map(int, at))
             exact = exact_value(op.cell(place, refs), lambda e: _written(e, inputs))
             if exact is not None:
-                ratio = _WIDE.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+                ratio = WIDE.divide(Decimal(exact.numerator), Decimal(exact.denominator))
                 out[place] = self.of(ratio) if ratio else 0.0
         return out
 
@@ -90,7 +90,7 @@ class Rounding:
 
 
 def _power_of_ten(scaled: Array, digits: int) -> NDArray[np.bool_]:
-    """Tell where a number, scaled to ``digits`` digits before the point, is next to a power of ten."""
+    """Tell where a number, scaled to ``digits`` whole digits, is next to a power of ten."""
     low, high = 10.0 ** (digits - 1), 10.0**digits
     return np.asarray((np.rint(scaled) == low) | (np.rint(scaled) == high))
 
@@ -105,7 +105,8 @@ def _written(leaf: Expr, inputs: Sequence[Array]) -> Fraction | None:
 def plain_floats(values: NDArray[Any]) -> list[float]:
     """Convert to Python floats with the same shortest text: 0.1 in float32 becomes 0.1."""
     if values.dtype == np.float64:
-        return [float(v) for v in values]
+        floats: list[float] = values.tolist()
+        return floats
     return [float(str(v)) for v in values]
 
 
@@ -122,7 +123,7 @@ def shortest(x: float, exact: bool = False) -> Decimal:
 
 def rounded(x: float, places: int, exact: bool = False) -> Decimal:
     """Round to ``places`` decimals, half away from zero on the shortest text of ``x``."""
-    return shortest(x, exact).quantize(Decimal(1).scaleb(-places), context=_WIDE)
+    return shortest(x, exact).quantize(Decimal(1).scaleb(-places), context=WIDE)
 
 
 def exponent_of(x: float) -> int:

@@ -33,8 +33,8 @@ class Step:
 class Trace(Mapping[str, Array]):
     """All values of a run by name; ``trace["scores"]`` finds ``attn.scores``.
 
-    Iterating gives the names of the steps in order. Its arrays are read-only, because they belong to one run.
-    Two traces are equal only if they are the same object.
+    Iterating gives the names of the steps in order. Its arrays are read-only, because they belong
+    to one run. Two traces are equal only if they are the same object.
     """
 
     program: Program
@@ -81,8 +81,8 @@ def steps(
 ) -> Iterator[Step]:
     """Compute the equations one at a time and yield each when it is done.
 
-    With ``rounding`` every result of the forward pass is rounded before the next step; inputs are not rounded.
-    ``arrays`` holds the inputs and the results of the equations before ``first``.
+    With ``rounding`` every result of the forward pass is rounded before the next step; inputs are
+    not rounded. ``arrays`` holds the inputs and the results of the equations before ``first``.
     """
     done = (eq.out for eq in program.equations[:first])
     values = {ref.name: arrays[ref.name] for ref in (*program.inputs, *done)}

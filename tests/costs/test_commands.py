@@ -9,6 +9,7 @@ import pytest
 
 from blockcalc.costs.presets import PRESETS
 from tests.helpers import SAMPLES, STACK, cli, text
+from tests.named import NORMS, flags
 
 pytestmark = pytest.mark.slow
 
@@ -55,9 +56,9 @@ def test_the_commands_write_json_and_latex(tmp_path: Path) -> None:
         (("--double", "width"), "--double takes one of tokens, batch, d_model, d_ff, heads, layers; this is 'width'"),
         (("--double", "heads"), "at that size the shapes do not fit: attn.concat is 3×4"),
         (("--dtype", "fp12"), "--dtype is one of fp64"),
-        (("--norm-kind", "batch"), "norm_kind is one of layer, rms; this is 'batch'"),
+        (("--norm-kind", "batch"), f"norm_kind is one of {NORMS}; this is 'batch'"),
         (("--latex", "--json"), "--latex and --json"),
-        (("-o", "a.txt"), "--latex, --json"),
+        (("-o", "a.txt"), flags("pieces", "data")),
         (("--lora", "4", "--lora-on", "w_o"), "the block has no matrix w_o"),
         (("--lora-on", "w_q"), "--lora-on needs --lora"),
         ((STACK, "--layers", "3"), "this file is a stack"),

@@ -22,7 +22,7 @@ from tests.costs.sized import sized
 
 pytestmark = pytest.mark.slow
 
-# as their authors and hubs give them; those of transformers' own classes on these configs are the same
+# as their authors and hubs give them; transformers' own classes give the same on these configs
 PUBLISHED = {
     "transformer-base": 18_914_304, "bert-base": 109_482_240, "bert-large": 335_141_888, "minilm-l6": 22_713_216,
     "gpt2": 124_439_808, "gpt2-medium": 354_823_168, "gpt2-large": 774_030_080, "gpt2-xl": 1_557_611_200,

@@ -1,4 +1,4 @@
-"""What a count remarks: tokens that a model was not made for, adapters that save nothing, names of matrices."""
+"""Remarks of a count: more tokens than positions, adapters that save nothing, unknown names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conventions of the backward pass: kinks, rows that paper cannot divide, masks, dropout, layouts, bounds."""
+"""Conventions of the backward pass: kinks, 0/0, masks, dropout, layouts, limits."""
 
 from __future__ import annotations
 

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc import BlockcalcError, Spec, Trace
+from blockcalc import BlockcalcError
 from blockcalc.explain.document import Remark
 from blockcalc.gradients.differences import Difference, differences
 from blockcalc.gradients.run import gradient_of, scale, work_gradients
+from blockcalc.nn.spec import Spec
+from blockcalc.program.trace import Trace
 from blockcalc.reading.load import load
 from tests.helpers import (
     THREE,
@@ -58,7 +60,7 @@ def test_equal_rows_with_any_eps(eps: float, order: str) -> None:
 
 
 def random_block(seed: int) -> dict[str, Any]:
-    """Draw a block with rows that are equal, or almost, and scales that differ by up to 16 powers of ten."""
+    """Draw a block with equal or almost equal rows, and scales up to 16 powers of ten apart."""
     rng = np.random.RandomState(seed)
     t, d, f, spread = (
         rng.randint(1, 4),

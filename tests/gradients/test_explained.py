@@ -116,6 +116,17 @@ def test_reasons_are_true() -> None:
     assert np.abs(trace["grad.attn.v"][1]).max() == 0
 
 
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_a_hidden_unit_is_dead_in_every_run_of_a_block(repeat: int) -> None:
+    eye = {"eye": 3}
+    block = {"attn": {"w_q": eye, "w_k": eye, "w_v": eye}, "repeat": repeat,
+             "ffn": {"w_1": [[1, 1], [0, 1], [1, 0]], "b_1": [-100, 5], "w_2": {"ones": [2, 3]}}}  # fmt: skip
+    data = {"x": [[1, 0, 2], [0, 1, 4]], "norm": "pre", "blocks": [block]}
+    spec = load(data)
+    row = table_of(spec, work_gradients(spec))["grad.blocks.0.ffn.b_1"]
+    assert row[4:] == ("1/2", "ReLU gives 0 there for every token")
+
+
 def test_a_query_that_sees_nothing_is_told_of_backward_too() -> None:
     eye = {"eye": 3}
     data = {"x": [[1, 0, 2], [0, 1, 4]], "attn": {"w_q": eye, "w_k": eye, "w_v": eye, "mask": {"keep": [[0, 0], [1, 1]]}},

@@ -14,6 +14,7 @@ from blockcalc.gradients.run import gradient_of, work_gradients
 from blockcalc.notation.alphabets import Latex, Text
 from blockcalc.reading.load import load
 from tests.helpers import THREE
+from tests.named import LOSSES
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +32,7 @@ def test_one_step_of_descent_lowers_the_loss() -> None:
 @pytest.mark.parametrize(
     ("loss", "said"),
     [
-        ({"kind": "huber"}, "kind is one of sum, mse, dot"),
+        ({"kind": "huber"}, f"kind is one of {LOSSES}"),
         ({"kind": "sum", "target": [[1]]}, "loss.target is not used by loss.kind sum"),
         ({"kind": "mse", "with": [[1]]}, "loss.with is not used by loss.kind mse"),
         ({}, "loss.kind"),

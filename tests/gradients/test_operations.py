@@ -1,4 +1,4 @@
-"""The operations of the backward pass: cells, shapes and formulas like any, and slopes that agree with differences."""
+"""The operations of the backward pass: cells, shapes, formulas, and their own gradients."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def _plain_ffn() -> Any:
 
 
 def test_a_published_hidden_layer_with_its_mask() -> None:
-    """Tom Yeh, Backpropagation: two ReLU layers; the sheet's dZ2 lacks the mask, these are right."""
+    """Tom Yeh, Backpropagation: two ReLU layers; his dZ2 lacks the mask, these are right."""
     x = np.array([[2, -1], [1, 1], [2, 1], [1, 2]]).T
     w1 = np.array([[1, 0, -1, 1], [0, 1, 1, 0], [1, -1, 0, 0]]).T
     w2 = np.array([[0, -1, 2], [-1, 1, 0], [0, 1, 1], [-1, 0, 0]]).T
@@ -72,7 +72,7 @@ def test_a_published_hidden_layer_with_its_mask() -> None:
 
 
 def test_a_published_training_step() -> None:
-    """djimrastephane, tiny-transformer-by-hand: logits from the attention of the last row; dW_out and the new loss."""
+    """djimrastephane, tiny-transformer-by-hand: logits of the last row; dW_out and the new loss."""
     x = [[1, 0], [0, 1]]
     data = {"x": x, "attn": {"w_q": [[1, 0], [1, 1]], "w_k": [[1, 1], [0, 1]], "w_v": {"eye": 2}, "causal": True},
             "stop": "attn.z"}  # fmt: skip

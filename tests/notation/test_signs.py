@@ -1,4 +1,4 @@
-"""Signs that steer a terminal, or that nobody sees, in what is typed: shown escaped in every error."""
+"""Control characters and invisible characters in input: escaped in every error."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.helpers import TINY, cli
 pytestmark = pytest.mark.slow
 
 
-# right-to-left override, isolate, Arabic mark; zero-width space, joiners, word joiner, byte order mark; soft
-# hyphen, tag; line and paragraph separators, next line; escape, C1 control, bell, delete; a byte that is not
-# UTF-8; private use, unassigned
+# right-to-left override, isolate, Arabic mark; zero-width space, joiners, byte order mark; soft
+# hyphen, tag; line and paragraph separators, next line; escape, C1 control, bell, delete; no
+# UTF-8 byte; private use, unassigned
 SIGNS = "\u202e\u2066\u061c\u200b\u200c\u200d\u2060\ufeff\xad\U000e0001\u2028\u2029\x85\x1b\x9b\x07\x7f\udcff\ue000\U0010ffff"
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 COMMANDS = ("run", "grad", "compare", "cost", "shapes", "export", "import", "weights", "samples", "schema", "format")  # fmt: skip

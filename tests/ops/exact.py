@@ -21,6 +21,8 @@ def _quotient(a: Any, b: Any) -> Any:
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "exp": mpmath.exp,
+    "ln": mpmath.log,
+    "abs": abs,
     "sqrt": mpmath.sqrt,
     "tanh": mpmath.tanh,
     "cos": mpmath.cos,
@@ -45,6 +47,8 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 def value(tree: Expr, leaf: Callable[[Cell], Any]) -> Any:
     """Work a tree; a constant counts as the decimal number that it is written as, pi as itself."""
     match tree:
+        case Call("ln", (Binary("+", Num(1.0), Call() as e),)):
+            return mpmath.log1p(value(e, leaf))
         case Num(symbol="pi"):
             return +mpmath.pi
         case Num():

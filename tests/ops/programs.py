@@ -1,4 +1,4 @@
-"""Every operation of the programs here, forward and backward, with numbers that have all their digits."""
+"""Every operation of the programs here, forward and backward, with numbers of many digits."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _activations() -> Iterator[tuple[Equation, tuple[Array, ...]]]:
 
 @cache
 def cases() -> list[Case]:
-    """Give one case for each operation and shape, in the run's own numbers and in such of many digits."""
+    """Give one case for each operation and shape, with the run's numbers and with many digits."""
     found: dict[tuple[Op, tuple[tuple[int, ...], ...]], list[Case]] = {}
     rng = np.random.RandomState(3)
     worked = [

@@ -54,7 +54,7 @@ def stepwise(body: Expr, xs: Sequence[Array], dtype: Any) -> Array:
 
 
 def single(op: Op, xs: Sequence[Array]) -> Iterator[Array]:
-    """Work a step in single precision: as the operation does, and tree by tree with NumPy's own float32."""
+    """Compute a step in single precision: by the operation, and cell by cell in NumPy float32."""
     small = [x.astype(np.float32) for x in xs]
     with np.errstate(all="ignore"):
         yield op.forward(small)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from blockcalc.ops.derivative import derivative
+from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.evaluate import evaluate
 from blockcalc.ops.expr import Expr, Slot, call, exp
 
@@ -33,6 +35,21 @@ def test_a_derivative_is_the_limit_of_differences(tree: Expr) -> None:
 def test_the_derivative_of_softplus_stays_in_range(x: float, slope: float) -> None:
     softplus = call("ln", 1.0 + exp(X))
     assert value(derivative(softplus, 0), x) == pytest.approx(slope, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"), [(1000.0, 1000.0), (-1000.0, 0.0), (-40.0, 4.248354255291589e-18), (0.0, np.log(2))]
+)
+def test_softplus_stays_in_range(x: float, y: float) -> None:
+    softplus = call("ln", 1.0 + exp(X))
+    assert value(softplus, x) == pytest.approx(y, rel=1e-14)
+    op = Elementwise(softplus)
+    for dtype in (np.float64, np.float32):
+        (out,) = op.forward([np.array([x], dtype)])
+        assert out.dtype == dtype
+        assert out == pytest.approx(y, rel=1e-6)
+    (bound,) = op.bound([np.array([x])], [np.array([1e-3])], 2.0**-24)
+    assert bound >= 9e-4 * value(derivative(softplus, 0), x)
 
 
 @pytest.mark.parametrize("tree", [call("abs", X), X**0.5, (X**2.0) ** 0.5])

@@ -1,4 +1,4 @@
-"""Trees worked in exact fractions: they agree with floating point, and know what has no fraction."""
+"""Trees in exact fractions: they agree with floating point, and mark irrational results."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import pytest
 
 from blockcalc.explain.arithmetic import precise_value
 from blockcalc.ops.derivative import RULES
+from blockcalc.ops.errors import ROUNDINGS, SPREADS
 from blockcalc.ops.evaluate import FUNCTIONS as VALUES
 from blockcalc.ops.evaluate import evaluate
 from blockcalc.ops.expr import (
@@ -40,10 +41,13 @@ def test_counts_of_a_fold() -> None:
     assert operations(Num(1.0) + Num(2.0)) == 0
 
 
-def test_every_function_has_a_value_and_those_of_layers_a_derivative() -> None:
+def test_every_function_has_a_value_and_a_bound_and_those_of_layers_a_derivative() -> None:
     assert set(FUNCTIONS) == set(VALUES)
     only_in_gradients = {"over", "step", "allowed"}
     assert set(RULES) == set(FUNCTIONS) - only_in_gradients
+    assert set(ROUNDINGS) - set(FUNCTIONS) == set("+-*/")
+    assert set(FUNCTIONS) <= set(ROUNDINGS)
+    assert set(FUNCTIONS) <= set(SPREADS)
 
 
 def test_an_unknown_function_is_refused_at_once() -> None:

@@ -1,4 +1,4 @@
-"""The bound on trees that no program here has: one rounding after every operation, of operands that are off."""
+"""The bound on random trees: one rounding after every operation, and operands with errors."""
 
 from __future__ import annotations
 

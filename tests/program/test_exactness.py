@@ -1,4 +1,4 @@
-"""Exactness: which results are what fractions give, and rows whose small deviations are kept for it."""
+"""Exactness: results that equal their fractions, and rows with small exact deviations."""
 
 from __future__ import annotations
 

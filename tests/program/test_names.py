@@ -1,4 +1,4 @@
-"""Names of steps: found by their end, in the forward and the backward pass, and offered where they are misspelled."""
+"""Names of steps: found by their end, forward and backward, with suggestions."""
 
 from __future__ import annotations
 

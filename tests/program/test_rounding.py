@@ -1,4 +1,4 @@
-"""Rounded runs against the same block worked on paper: exact fractions, each step rounded half away from zero."""
+"""Rounded runs against the same block in exact fractions, rounded half away from zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound carried through a run holds the true numbers, and says which printed digits are certain."""
+"""The bound carried through a run holds, and tells which printed digits are certain."""
 
 from __future__ import annotations
 
