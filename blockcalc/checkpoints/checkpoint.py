@@ -62,7 +62,7 @@ class Checkpoint:
         raise InputError(Fault(text, Place(str(self.path)), hint))
 
     def _offer_type(self) -> str:
-        """Make the error for a missing ``model_type``, with suggestions from class and tensor names."""
+        """Write the hint for a missing ``model_type``, from class and tensor names."""
         fitting = _types([family for family in FAMILIES.values() if fits(family, self.where)])
         classes = self.config.get("architectures")
         named = str(classes[0]).lower() if isinstance(classes, list) and classes else ""
@@ -158,7 +158,7 @@ def _read_config(path: Path) -> Any:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class LayerConfig:
     """The config of one layer: plain keys, expected tensors, and the fields read."""
 
     parts: Parts
@@ -166,7 +166,7 @@ class _Reading:
     config: Config
 
 
-def _read(checkpoint: Checkpoint, family: Family, layer: int, tokens: int) -> _Reading:
+def read_layer(checkpoint: Checkpoint, family: Family, layer: int, tokens: int) -> LayerConfig:
     """Read the config of a layer, with the checks of an input file."""
     stored = {key: value for key, value in checkpoint.outer.items() if key in STORED}
     Config(stored, tokens, checkpoint.place).finish("")
@@ -178,4 +178,4 @@ def _read(checkpoint: Checkpoint, family: Family, layer: int, tokens: int) -> _R
     checker = Checker(Source("config.json", ""))
     checker.mapping(dict(parts), (), TOP)
     checker.give_up()
-    return _Reading(parts, presence, c)
+    return LayerConfig(parts, presence, c)

@@ -18,7 +18,7 @@ from blockcalc.reading.checker import kind_of
 NEEDED = object()  # no default: the field is required
 LONGEST_SHOWN = 40
 
-# Fields that change no number of a layer in inference: what training needs, the vocabulary and its tokens,
+# Fields that change no number of a layer in inference: training, vocabulary, special tokens,
 # generation, heads for tasks, and how a program stores or runs the model.
 IDLE = re.compile(
     r"""

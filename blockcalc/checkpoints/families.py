@@ -14,9 +14,8 @@ from blockcalc.checkpoints.positions import kind_of_layer, rope, window
 from blockcalc.messages import say
 
 Parts = dict[str, dict[str, Any]]
-Presence = Mapping[
-    str, tuple[bool, str]
-]  # patterns of keys: whether they have a tensor, and the reason
+# patterns of keys: whether they have a tensor, and the reason
+Presence = Mapping[str, tuple[bool, str]]
 NOTHING = r"$^"  # a pattern that matches nothing
 
 
@@ -196,8 +195,8 @@ def _gemma(c: Config, layer: int) -> Parts:
 def _gemma_activation(c: Config) -> str:
     """Read the activation of Gemma, a field that was renamed and later renamed back.
 
-    The first releases have ``gelu`` although the tanh form is meant. Versions of transformers differ in which
-    of the two fields they read.
+    The first releases have ``gelu`` although the tanh form is meant. Versions of transformers
+    differ in which of the two fields they read.
     """
     usual = "gelu_tanh"
     given = {name: c.take(name) for name in ("hidden_act", "hidden_activation")}
@@ -248,7 +247,7 @@ def _never(**patterns: str) -> Callable[[Config], dict[str, tuple[bool, str]]]:
 
 
 def _if(c: Config, **flags: tuple[str, bool]) -> dict[str, tuple[bool, str]]:
-    """Give the keys that have a tensor if a field of the config is true; fields come with their defaults."""
+    """Give the keys that have a tensor if a field of the config is true, with its default."""
     found = {}
     for name, (pattern, default) in flags.items():
         value = c.flag(name, default)

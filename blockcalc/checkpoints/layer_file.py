@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from blockcalc.checkpoints.checkpoint import Checkpoint, _read, _Reading
+from blockcalc.checkpoints.checkpoint import Checkpoint, LayerConfig, read_layer
 from blockcalc.checkpoints.matching import Tensors
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.messages import say
@@ -62,7 +62,7 @@ def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: in
         text = say("import.no_layer", n=layer, count=len(layers))
         raise InputError(Fault(text, Place(str(checkpoint.path))))
     starts = {i: prefix + family.layer.format(i=i) for i, prefix in layers.items()}
-    readings = {i: _read(checkpoint, family, i, rows) for i in wanted}
+    readings = {i: read_layer(checkpoint, family, i, rows) for i in wanted}
     first = readings[wanted[0]]
     found.check_depth(layers, layer, first.config.facts["depth"])
     own = {i: found.of_layer(starts[i], r.presence, r.config) for i, r in readings.items()}
@@ -88,7 +88,7 @@ def layer_file(checkpoint: Checkpoint, layer: int | None, target: Path, rows: in
 
 
 def _block(
-    checkpoint: Checkpoint, reading: _Reading, names: Mapping[str, str], target: Path
+    checkpoint: Checkpoint, reading: LayerConfig, names: Mapping[str, str], target: Path
 ) -> dict[str, Any]:
     """Make the keys of one layer."""
     refs = _refs(checkpoint, names, target)
@@ -114,7 +114,8 @@ def as_yaml(written: Written) -> str:
 
     Examples
     --------
-    >>> print(as_yaml(Written("", {"norm": {"eps": 1e-05}, "blocks": [{"attn": {"n_heads": 2}}]})), end="")
+    >>> data = {"norm": {"eps": 1e-05}, "blocks": [{"attn": {"n_heads": 2}}]}
+    >>> print(as_yaml(Written("", data)), end="")
     norm: {"eps": 1.0e-05}
     blocks:
       - attn:

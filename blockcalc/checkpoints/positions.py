@@ -21,7 +21,7 @@ SLIDING = "sliding_attention"
 
 
 def rope(c: Config) -> dict[str, Any]:
-    """Read the rotary positions, from ``rope_parameters`` or the older ``rope_theta`` and ``rope_scaling``.
+    """Read rotary positions from ``rope_parameters``, or ``rope_theta`` and ``rope_scaling``.
 
     If both are given, transformers uses only ``rope_scaling``. A rule that changes the angles, and
     fields that contradict each other, are rejected.
@@ -50,7 +50,7 @@ def _is_size(value: Any) -> bool:
 
 
 def _check_part(c: Config, name: str, part: Any) -> None:
-    """Reject partial rotation: transformers rotates all columns in these families, other programs do not."""
+    """Reject partial rotation, which transformers ignores in these families and others do not."""
     if part is None:
         return
     if not _is_size(part):

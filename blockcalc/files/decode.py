@@ -51,9 +51,8 @@ def _encoding(raw: bytes) -> tuple[str, int]:
         if n % 4 == 0 and zeros[places[0]] == n // 4 and zeros[places[1]] * 8 >= n:
             return encoding, 0
     even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]
-    less, most = sorted(
-        (even, odd)
-    )  # in UTF-16 an ASCII character has one zero byte, always the same one
+    # in UTF-16 an ASCII character has one zero byte, always the same one
+    less, most = sorted((even, odd))
     if 2 * less < most and (4 * most >= n or (most >= FEW and 8 * most >= n)):
         return ("utf-16-le" if odd > even else "utf-16-be"), 0
     return "utf-8", 0
@@ -97,7 +96,8 @@ def _latin(sign: str) -> str:
 def read_text(text: str, name: str, real: Real = None) -> Source:
     """Read a text as JSON or YAML, by its name or else by its first characters.
 
-    ``real`` receives the text of each number that is not an integer, for callers that need more than its value.
+    ``real`` receives the text of each number that is not an integer, for callers that need more
+    than its value.
     """
     lower, text = name.lower(), text.lstrip(_MARK)
     as_json = lower.endswith(".json")
@@ -109,5 +109,5 @@ def read_text(text: str, name: str, real: Real = None) -> Source:
 
 
 def read_value(text: str, name: str, at: Path = ()) -> Any:
-    """Read a value as in a file, for a path of ``--set``: ``true``, ``1e-5``, ``[[1, 0], [0, 1]]``."""
+    """Read a value of ``--set`` as in a file: ``true``, ``1e-5``, ``[[1, 0], [0, 1]]``."""
     return read_yaml(Source(name, text.lstrip(_MARK)), at)

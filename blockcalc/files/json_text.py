@@ -15,6 +15,7 @@ from blockcalc.messages import say
 Pairs = Callable[[list[tuple[str, Any]]], dict[str, Any]]
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NUMBER = re.compile(_STRING.pattern + r"|[0-9]+", re.DOTALL)
+_SMALL = re.compile(_STRING.pattern + r"|[-0-9.eE+]{6,}", re.DOTALL)
 _BRACKET = re.compile(_STRING.pattern + r"|[\[\]{}]", re.DOTALL)
 
 
@@ -30,8 +31,8 @@ def is_json(text: str) -> bool:
 def read_json(source: Source, real: Callable[[str], Any] | None = None) -> Any:
     """Read a text; duplicate keys, NaN and too deep nesting are errors with their position.
 
-    ``real`` receives the text of each number that is not an integer, for callers that need more than its
-    value; NaN and Infinity are then numbers.
+    ``real`` receives the text of each number that is not an integer, for callers that need more
+    than its value; NaN and Infinity are then numbers.
     """
     doubtful = False
 
@@ -144,14 +145,11 @@ def _lost(source: Source) -> None:
     small = any(e in text and re.search(f"{e}-[0-9]{{3}}", text) for e in "eE")
     if not small and "0" * 200 not in text:
         return
-    for part in re.finditer(r'"(?:[^"\\]|\\.)*"|[-0-9.eE+]{6,}', text):
+    for part in _SMALL.finditer(text):
         word = part[0]
         if word[0] != '"' and word.lower().partition("e")[0].strip("-0.") and float(word) == 0:
-            line = text.count("\n", 0, part.start())
-            column = part.start() - (text.rfind("\n", 0, part.start()) + 1)
-            raise source.fail(
-                say("number.small", text=short(word)), line, column, say("hint.too_large")
-            )
+            message = say("number.small", text=short(word))
+            raise source.fail_at(message, part.start(), say("hint.too_large"))
 
 
 _TOLD = {
@@ -201,7 +199,7 @@ def _extent(data: Any, text: str) -> tuple[int, int]:
 
 
 def _brackets(text: str, known: int) -> int:
-    """Count opening brackets, up to one more than ``known``, with ``str.find`` because they are rare."""
+    """Count opening brackets, up to one more than ``known``, by ``str.find``: they are rare."""
     found = 0
     for bracket in "[{":
         at = text.find(bracket)

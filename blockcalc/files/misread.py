@@ -50,7 +50,7 @@ _TABLE |= {chr(n): chr(n - 0xFEE0) for n in range(0xFF01, 0xFF5F)}  # full-width
 
 @dataclass(frozen=True, slots=True)
 class Lookalike:
-    """A character in a text that looks like ``meant``; ``helps`` tells whether replacing it helps."""
+    """A character that looks like ``meant``; ``helps`` tells whether replacing it helps."""
 
     sign: str
     at: int
@@ -107,7 +107,8 @@ def _meant(sign: str) -> str | None:
 def lookalikes(text: str, json: bool = False) -> Iterator[Lookalike]:
     """Find every character of a text that looks like another, in order.
 
-    A letter counts only in a text that becomes ASCII with the table: a word in another script is not a mistake.
+    A letter counts only in a text that becomes ASCII with the table: a word in another script is
+    not a mistake.
     """
     if text.isascii():
         return
@@ -155,8 +156,8 @@ def culprit(text: str, span: tuple[int, int], breaks: Breaks, json: bool) -> Loo
     Returns
     -------
     Lookalike or None
-        The first one, or run, whose replacement lets parsing get further; otherwise one at the index
-        where parsing stopped, without a replacement.
+        The first one, or run, whose replacement lets parsing get further; otherwise one at the
+        index where parsing stopped, without a replacement.
     """
     since, broken = span
     if len(text) > LONGEST_TRIED:
@@ -243,8 +244,20 @@ def kept(typed: str, json: bool) -> str:
 
 
 _DECIMAL_COMMA = re.compile(r"[-+]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+),[0-9]+(?:[eE][-+]?[0-9]+)?")
+_FORMS = {
+    re.compile(r"[-+−]?[0-9]+ [0-9]+/[0-9]+|[-+−]?[0-9]+ ?[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"): "hint.mixed",
+    re.compile(r"[-+−]?[0-9.]+ ?[×*·x] ?10(\^[-+]?[0-9]+|[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)"): "hint.power",
+}
 _QUOTED = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 LONGEST = 300  # digits of a number; more exceed float64
+
+
+def form_hint(text: str) -> str | None:
+    """State what to write for a mixed number or a power of ten."""
+    for form, key in _FORMS.items():
+        if form.fullmatch(text.strip()):
+            return say(key)
+    return None
 
 
 def number_hint(text: str) -> str | None:
@@ -252,6 +265,8 @@ def number_hint(text: str) -> str | None:
     stripped = text.strip()
     if _DECIMAL_COMMA.fullmatch(stripped):
         return say("hint.decimal_comma")
+    if hint := form_hint(text):
+        return hint
     if sign := lookalike(text):
         return sign.hint()
     if _QUOTED.fullmatch(stripped):

@@ -26,9 +26,8 @@ from blockcalc.messages.words import count
 SHEETS = (".csv", ".tsv", ".txt", ".dat")
 MAX_SHEET = 4 * 2**20
 SIGNS = ("\t", ";", ",")  # column separators other than spaces
-CERTAIN = (
-    3  # this many of 0, 1, 2, … count as names; two are enough if the other numbers have points
-)
+# this many of 0, 1, 2, … count as names; two are enough if the other numbers have points
+CERTAIN = 3
 BLANK = " \t"  # no others: lookalikes of a space are an error
 _QUOTES = r'"(?:[^"]|"")*+"'
 _UNCOMMENTED = re.compile(rf'(?:{_QUOTES}|[^"#]|"(?=[^"]*$))*+')

@@ -42,7 +42,8 @@ class Source:
     ``find_marks`` reads the text again for the positions of its values, only for errors;
     ``find_lost`` raises an error for numbers too small for float64, only if the text has zeros;
     ``rows`` has the start of each row of plain numbers, whose entries are located on demand;
-    ``overrides`` are the positions of values set on the command line; ``json`` tells whether it is JSON.
+    ``overrides`` are the positions of values set on the command line; ``json`` tells whether it is
+    JSON.
     """
 
     name: str
@@ -76,10 +77,13 @@ class Source:
         return Place(self.name)
 
     def in_row(self, start: int, index: int) -> Place:
-        """Give the position of an entry of the row of numbers that begins at ``start``."""
-        entry = next(islice(_ENTRY.finditer(self.text, start + 1), index, None))
-        line = self.text.count("\n", 0, entry.start())
-        return self.at(line, entry.start() - (self.text.rfind("\n", 0, entry.start()) + 1))
+        """Give the position of an entry of the row of numbers that begins at ``start``.
+
+        If it has no such entry, that of the row.
+        """
+        end = self.text.index("]", start)
+        entry = next(islice(_ENTRY.finditer(self.text, start + 1, end), index, None), None)
+        return self.at(*self.spot(entry.start() if entry else start))
 
     def refuse_lost(self) -> None:
         """Raise an error for numbers that underflowed to 0; checked once."""
@@ -112,12 +116,12 @@ class Source:
 
         Returns its position, and a hint that names it.
         """
-        from blockcalc.files.misread import lookalike  # imported only for errors
+        from blockcalc.files.misread import form_hint, lookalike  # imported only for errors
 
         texts = iter(()) if key else islice(_texts(self.value(path), path), MOST_LOOKED)
         for at, text in texts:
             if sign := self._wrong(at, text):
-                return self.character(at, False, text, sign.at), sign.hint()
+                return self.character(at, False, text, sign.at), form_hint(text) or sign.hint()
         last = path[-1] if path else None
         sign = lookalike(last, self.json) if isinstance(last, str) else None
         if sign is None:
@@ -127,7 +131,8 @@ class Source:
     def _wrong(self, path: Path, text: str) -> Lookalike | None:
         """Find the first lookalike in a text that may be a mistake.
 
-        Titles may contain any character; in labels only a comma matters; names of existing files are correct.
+        Titles may contain any character; in labels only a comma matters; names of existing files
+        are correct.
         """
         from blockcalc.files.misread import lookalike, lookalikes
 
@@ -225,7 +230,7 @@ def parted(path: str | Path) -> Path:
 
 
 def _walk(text: str, at: int, read: str) -> int | None:
-    """Follow a scalar from its first index to the end of ``read``; return the index of the last character.
+    """Follow a scalar from its first index to the end of ``read``; return the last index.
 
     Folded lines, doubled single quotes and escapes are handled; None if the text does not match.
     """

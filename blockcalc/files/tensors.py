@@ -20,7 +20,6 @@ from blockcalc.errors import Fault, InputError, Place
 from blockcalc.files.headers import Broken, Npy, read_npy, read_safetensors
 from blockcalc.files.sheets import SHEETS, Names, Sheet
 from blockcalc.files.source import nearby, short
-from blockcalc.limits import MOST_NUMBERS as MOST_NUMBERS
 from blockcalc.messages import say
 
 CHUNK = 2**20
@@ -34,7 +33,8 @@ Window = tuple[slice, ...]
 class Tensor:
     """A tensor of a file, without its numbers; ``dtype`` is the name in NumPy or safetensors.
 
-    ``numbers`` is set for a text file, which is read whole for its shape; ``remarks`` are notes about it.
+    ``numbers`` is set for a text file, which is read whole for its shape; ``remarks`` are notes
+    about it.
     """
 
     name: str
@@ -100,7 +100,8 @@ def _sheet(sheet: Sheet, names: Names) -> Tensor:
 def read(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[np.float64]:
     """Read a tensor, or a window of its rows and columns, as float64.
 
-    bfloat16 and float16 are upcast exactly. A number that is not finite is an error with its position.
+    bfloat16 and float16 are upcast exactly. A number that is not finite is an error with its
+    position.
     """
     with _refusing(path):
         if not tensor.readable:

@@ -70,7 +70,7 @@ def _end(text: str, at: int) -> int:
 
 
 def _begins(text: str, line: int, at: int, depth: int) -> bool:
-    """Tell whether a value may begin here: in brackets after punctuation, else after a key or a dash."""
+    """Tell whether a value may begin here: after punctuation, a key or a dash."""
     if depth:
         return _INSIDE.search(text[max(line, at - 80) : at]) is not None
     return at - line < _LONGEST and _OUTSIDE.fullmatch(text[line:at]) is not None

@@ -1,4 +1,4 @@
-"""YAML text to plain data: the events of PyYAML with the number rules of YAML 1.2, within bounds."""
+"""YAML text to plain data: the events of PyYAML, the numbers of YAML 1.2, within limits."""
 
 from __future__ import annotations
 
@@ -61,11 +61,12 @@ Real = Callable[[str], Any] | None  # makes a number with a point or an exponent
 def read_yaml(source: Source, at: Path = (), real: Real = None) -> Any:
     """Read a text; ``at`` is the path of its value.
 
-    ``real`` receives the text of each number that is not an integer, for callers that need more than its value.
+    ``real`` receives the text of each number that is not an integer, for callers that need more
+    than its value.
 
-    A row of plain numbers is passed to the YAML parser as one quoted text of the same length, and its
-    numbers are read separately, so a matrix needs no node for each number. If anything is unusual,
-    the text is read again without this shortcut.
+    A row of plain numbers is passed to the YAML parser as one quoted text of the same length, and
+    its numbers are read separately, so a matrix needs no node for each number. If anything is
+    unusual, the text is read again without this shortcut.
     """
     source.find_marks = _mark
     short, rows = _shortened(source.text)

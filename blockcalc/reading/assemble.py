@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from blockcalc.files.source import Path
 from blockcalc.limits import MOST_NUMBERS
@@ -26,6 +25,7 @@ from blockcalc.nn.spec import (
 )
 from blockcalc.reading.block_keys import GATED
 from blockcalc.reading.checker import Checker
+from blockcalc.reading.matrices import hollow
 
 PLACES = ("attn.weights", "attn.out", "ffn.act", "ffn.out")
 
@@ -46,6 +46,7 @@ def parts(c: Checker, top: Mapping[str, Any]) -> dict[str, Any]:
         own_rates = {place: rates.get(keys + place, 0.0) for place in PLACES} if training else {}
         block = _block(c, own, keys, norm, out_in, own_rates)
         blocks += _runs(block, own.get("repeat") if keys else None)
+    _add_causal(c, [keys for keys, own in written if (own.get("attn") or {}).get("causal")])
     return {
         "order": norm.get("order") or "post",
         "blocks": tuple(blocks),
@@ -59,6 +60,7 @@ def parts(c: Checker, top: Mapping[str, Any]) -> dict[str, Any]:
         "rates": rates,
         "rounding": top.get("round"),
         "expect": top.get("expect") or {},
+        "points": top.get("points") or {},
         "loss": (top.get("loss") or {}).get("kind"),
     }
 
@@ -111,9 +113,6 @@ def _block(
 def _attention(
     c: Checker, attn: Mapping[str, Any], keys: str, out_in: bool, p: float
 ) -> AttentionSpec:
-    x = c.arrays.get("x")
-    if attn.get("causal") and x is not None:
-        c.arrays[f"{keys}attn.causal"] = _causal(c, x.shape[-2])
     heads = attn.get("n_heads") or 1
     kv_heads = attn.get("n_kv_heads") or heads
     if heads % kv_heads:
@@ -136,15 +135,17 @@ def _attention(
     )
 
 
-def _causal(c: Checker, rows: int) -> NDArray[Any]:
-    """Make the causal mask ``[T, T]``, one for all blocks."""
-    if c.shapes_only:
-        return np.broadcast_to(np.float64(0), (rows, rows))
-    if rows**2 > MOST_NUMBERS:
+def _add_causal(c: Checker, blocks: Sequence[str]) -> None:
+    """Make the causal mask, ``[T, T]``: the same array for all blocks that have one."""
+    x = c.arrays.get("x")
+    if x is None or not blocks:
+        return
+    rows = x.shape[-2]
+    if not c.shapes_only and rows**2 > MOST_NUMBERS:
         c.fault("x", say("run.size", numbers=rows**2, most=MOST_NUMBERS), say("run.size.hint"))
         c.give_up()
-    known = [own for name, own in c.arrays.items() if name.endswith("attn.causal")]
-    return known[0] if known else np.tri(rows)
+    mask = hollow((rows, rows)) if c.shapes_only else np.tri(rows)
+    c.arrays |= {f"{keys}attn.causal": mask for keys in blocks}
 
 
 def _rope(
@@ -195,7 +196,9 @@ def _rates(
     if not top.get("dropout"):
         return {}
     own = top["dropout"]
-    there = [keys + place for keys, block in written for place in PLACES if _exists(block, place)]
+    there = {
+        keys + place: place for keys, block in written for place in PLACES if _exists(block, place)
+    }
     p, named = own.get("p"), own.get("at")
     rates: dict[str, float] = {}
     if isinstance(p, dict):
@@ -234,9 +237,9 @@ def _exists(block: Mapping[str, Any], place: str) -> bool:
     return place == "attn.out" or "out" not in (block.get("attn") or {})
 
 
-def _meant(c: Checker, place: str, at: Path, there: list[str]) -> list[str]:
-    """Give the places that a name means: in a stack ``attn.out`` means that of every block."""
-    found = [one for one in there if one == place or (place in PLACES and one.endswith(place))]
+def _meant(c: Checker, place: str, at: Path, there: Mapping[str, str]) -> list[str]:
+    """Give the full names of a place: in a stack ``attn.out`` means that of every block."""
+    found = [full for full, own in there.items() if place in (full, own)]
     if not found:
         c.fault(at, say("dropout.place", place=place, places=", ".join(there)))
     return found

@@ -92,7 +92,8 @@ def eps(c: Checker, value: Any, path: Path) -> float | None:
 
 
 @kind(lambda: section(_NORM_PART, "norm1."))
-def _norm_part(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+def norm_part(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    """Read the parts of one norm."""
     return c.mapping(value, path, _NORM_PART)
 
 
@@ -104,7 +105,8 @@ def _scale(c: Checker, value: Any, path: Path) -> float | str | None:
 
 
 @kind(lambda: section(_ATTENTION, "attn."))
-def _attention(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+def attention(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    """Read an attention: its weights, separate or fused, or a given output."""
     found = c.mapping(value, path, _ATTENTION)
     if "out" in found:
         for key in found:
@@ -130,7 +132,8 @@ def _activation(c: Checker, value: Any, path: Path) -> str | None:
 
 
 @kind(lambda: section(_FFN, "ffn."))
-def _ffn(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+def ffn(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    """Read an FFN, plain or gated."""
     found = c.mapping(value, path, _FFN)
     gated = [key for key in found if key.removeprefix("w_").removeprefix("b_") in GATED]
     plain = [key for key in found if key in ("w_1", "b_1", "w_2", "b_2")]

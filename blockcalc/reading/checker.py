@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,25 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.errors import Fault, InputError
-from blockcalc.files.misread import number_hint
 from blockcalc.files.source import Path, Source, parted, short
-from blockcalc.files.tensors import ENDINGS
 from blockcalc.messages import say
 from blockcalc.messages.words import count, did_you_mean, dims
+from blockcalc.nn.orders import NORM_KEYS, SUBLAYERS
 
 MAX_FAULTS = 20
-LONGEST = 300  # digits of a number; more exceed float64
 EXACT = 2.0**53  # float64 represents every whole number up to here
-_FRACTION = re.compile(r"([-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?)/([0-9]{1,300}(?:\.[0-9]{1,300})?)")
+FRACTION = re.compile(r"([-+]?[0-9]{1,300}(?:\.[0-9]{1,300})?)/([0-9]{1,300}(?:\.[0-9]{1,300})?)")
 _SPACES = re.compile(r"[0-9]\s+[-0-9]")
 _COMMA = re.compile(r"[0-9],[0-9]")
 _AFTER_COMMA = re.compile(r"[0-9],[0-9]$")
 _ROW = re.compile(r"\[([^\[\]]*+)\]")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entries:
-    """Values that a matrix may have beside finite numbers: true and false for 1 and 0, minus infinity."""
+    """Values allowed in a matrix besides finite numbers: true and false, minus infinity."""
 
     flags: bool = False
     blocks: bool = False
@@ -55,6 +54,7 @@ class Checker:
         self.inexact: list[str] = []
         self.numbers = 0  # how many numbers the matrices from files and rules have
         self.elsewhere: Callable[[], Iterable[str]] = tuple  # every key of a file, with its path
+        self.without_sets: Callable[[], Any] | None = None  # give the spec without overrides
 
     def fault(
         self, path: Path | str, message: str, hint: str | None = None, key: bool = False
@@ -75,7 +75,7 @@ class Checker:
             self.give_up()
 
     def has_commas(self, path: Path | str) -> bool:
-        """Tell whether a line may have decimal commas: some commas have a space after them, some not."""
+        """Tell whether a line may have decimal commas: only some commas are followed by a space."""
         if isinstance(path, str):
             path = self.paths.get(path, path)
         text = self.source.place(path).text or ""
@@ -113,7 +113,7 @@ class Checker:
         """Suggest a key for an unknown one: one allowed here, or one of another section."""
         inside = path[:2] if path[:1] == ("blocks",) else ()
         own = ".".join(map(str, (*inside, "")))
-        places = ("attn.", "ffn.", "norm1.", "norm2.") if inside else ""
+        places = tuple(f"{key}." for key in (*SUBLAYERS, *NORM_KEYS)) if inside else ""
         others = (own + name for name in self.elsewhere() if name.startswith(places))
         return did_you_mean(key, (*known, *others))
 
@@ -127,42 +127,41 @@ class Checker:
             self.fault(path, say("number.boolean", text=str(value).lower()))
             return None
         if isinstance(value, int | float):
-            try:
-                number = float(value)
-            except OverflowError:
-                self.fault(path, say("number.long"))
-                return None
-            if number - number == 0:
-                if not number:
-                    self.source.refuse_lost()
-                if isinstance(value, int) and int(number) != value:
-                    at = ".".join(map(str, path))
-                    self.inexact.append(
-                        say(
-                            "number.nearest",
-                            at=at,
-                            has=short(str(value)),
-                            holds=f"{Decimal(number):f}",
-                        )
-                    )
-                return number
+            return self._finite(value, path, entries)
+        if isinstance(value, str):
+            return self._fraction(value, path)
+        self.fault(path, say("number.other", what=kind_of(value)))
+        return None
+
+    def _finite(self, value: float, path: Path, entries: Entries) -> float | None:
+        """Read a number, and note a whole number that float64 cannot represent."""
+        try:
+            number = float(value)
+        except OverflowError:
+            self.fault(path, say("number.long"))
+            return None
+        if not math.isfinite(number):
             hint = say("hint.blocks") if entries.blocks and value > 0 else None
             self.fault(path, say("number.not_finite", text=str(value)), hint)
             return None
-        if isinstance(value, str):
-            found = _FRACTION.fullmatch(value.strip())
-            if found and Fraction(found[2]) != 0:
-                try:
-                    return float(Fraction(found[1]) / Fraction(found[2]))
-                except OverflowError:
-                    pass
-            self.fault(
-                path,
-                say("number.text", text=short(value)),
-                number_hint(value) or _spaces_hint(value),
-            )
-            return None
-        self.fault(path, say("number.other", what=kind_of(value)))
+        if not number:
+            self.source.refuse_lost()
+        if isinstance(value, int) and int(number) != value:
+            words = {"has": short(str(value)), "holds": f"{Decimal(number):f}"}
+            self.inexact.append(say("number.nearest", at=".".join(map(str, path)), **words))
+        return number
+
+    def _fraction(self, value: str, path: Path) -> float | None:
+        found = FRACTION.fullmatch(value.strip())
+        if found and Fraction(found[2]) != 0:
+            try:
+                return float(Fraction(found[1]) / Fraction(found[2]))
+            except OverflowError:
+                pass
+        from blockcalc.files.misread import number_hint
+
+        hint = number_hint(value) or spaces_hint(value)
+        self.fault(path, say("number.text", text=short(value)), hint)
         return None
 
     def words(
@@ -336,6 +335,8 @@ def _nearest(value: Any, known: Sequence[str]) -> str | None:
 
 def _matrix_hint(text: str) -> str:
     """Say what to write instead of a text in place of a matrix."""
+    from blockcalc.files.tensors import ENDINGS
+
     if text.lower().endswith(ENDINGS):
         return say("hint.file", name=text)
     if text in ("eye", "zeros", "ones", "random"):
@@ -343,6 +344,6 @@ def _matrix_hint(text: str) -> str:
     return say("want.matrix.spaces")
 
 
-def _spaces_hint(text: str) -> str | None:
+def spaces_hint(text: str) -> str | None:
     """Say how to write a row, for a text of numbers with spaces."""
-    return say("want.matrix.spaces") if re.search(r"[0-9]\s+[-0-9]|;", text.strip()) else None
+    return say("want.matrix.spaces") if re.search(r"[0-9.],?\s+[-.0-9]|;", text.strip()) else None

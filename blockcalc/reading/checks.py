@@ -7,34 +7,65 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from blockcalc.errors import LookupFault
+from blockcalc.errors import BlockcalcError, LookupFault
 from blockcalc.files.source import Path
 from blockcalc.messages import say
 from blockcalc.messages.words import dims
 from blockcalc.nn.block import build, written
 from blockcalc.nn.spec import BlockSpec, Spec
 from blockcalc.program.builder import Misfit, Missing
-from blockcalc.program.loss import KEYS
+from blockcalc.program.loss import KEYS, is_backward
 from blockcalc.program.program import Program
 from blockcalc.reading.checker import Checker
 from blockcalc.reading.shapes import check_shapes
 
 
-def _without_stale_expect(c: Checker, spec: Spec) -> Spec:
-    """Ignore expected values that no longer fit after ``--set``, and add a note."""
-    if not spec.expect or all(path[0] == "expect" for path in c.source.overrides):
+def without_stale_expect(c: Checker, spec: Spec) -> Spec:
+    """Ignore expected values and points that no longer fit after ``--set``, and add a note."""
+    if all(path[0] in ("expect", "points") for path in c.source.overrides):
         return spec
     program = written(spec)
-    lost = []
-    for key, numbers in spec.expect.items():
+    lost, unknown = [], []
+    for key, numbers in _kept(c, spec, "expect").items():
+        try:
+            shape = program.refs()[program.find(key)].shape
+        except LookupFault:
+            unknown.append(key)
+        else:
+            lost += [] if _alike(numbers.shape, shape) else [key]
+    for key in _kept(c, spec, "points"):
         with suppress(LookupFault):
-            if not _alike(numbers.shape, program.refs()[program.find(key)].shape):
-                lost += [] if c.is_set(("expect", key)) else [key]
-    if not lost:
+            program.find(key)
+            continue
+        unknown += [] if is_backward(key) else [key]
+    gone = _steps_before(c, unknown)
+    lost += [key for key in gone if key in spec.expect]
+    if not (lost or gone):
         return spec
     kept = {key: numbers for key, numbers in spec.expect.items() if key not in lost}
-    told = say("expect.lost", names=", ".join(lost))
-    return replace(spec, expect=kept, remarks=(*spec.remarks, told))
+    points = {key: number for key, number in spec.points.items() if key not in gone}
+    told = say("expect.lost", names=", ".join(lost)) if lost else say("points.lost")
+    return replace(spec, expect=kept, points=points, remarks=(*spec.remarks, told))
+
+
+def _kept(c: Checker, spec: Spec, section: str) -> Mapping[str, Any]:
+    """Give the entries of a section that no override sets."""
+    found: Mapping[str, Any] = getattr(spec, section)
+    return {key: value for key, value in found.items() if not c.is_set((section, key))}
+
+
+def _steps_before(c: Checker, names: Sequence[str]) -> list[str]:
+    """Give those of some names that are steps of the file without its overrides."""
+    if not names or c.without_sets is None:
+        return []
+    found = []
+    with suppress(BlockcalcError):
+        program = written(c.without_sets())
+        for name in names:
+            with suppress(LookupFault):
+                program.find(name)
+                found.append(name)
+    return found
 
 
 def _alike(shape: Sequence[int], other: Sequence[int]) -> bool:
@@ -42,7 +73,7 @@ def _alike(shape: Sequence[int], other: Sequence[int]) -> bool:
     return [n for n in shape if n > 1] == [n for n in other if n > 1]
 
 
-def _resolved(c: Checker, spec: Spec) -> Spec:
+def with_stop_resolved(c: Checker, spec: Spec) -> Spec:
     """Resolve ``stop`` to the full name of a step."""
     if spec.stop is None:
         return spec
@@ -55,7 +86,7 @@ def _resolved(c: Checker, spec: Spec) -> Spec:
     return replace(spec, stop=program.find(spec.stop))
 
 
-def _blame_layout(c: Checker, found: Mapping[str, Any], before: int) -> None:
+def blame_layout(c: Checker, found: Mapping[str, Any], before: int) -> None:
     """If the other weight layout would fit, replace all mismatches by that hint."""
     if len(c.faults) - before < 2:
         return
@@ -74,7 +105,7 @@ def _with_other_layout(block: BlockSpec) -> BlockSpec:
     return block.with_work(lambda work: replace(work, out_in=not work.out_in))
 
 
-def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
+def check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
     """Build the program, and report missing matrices and unknown steps."""
     try:
         program = build(spec)
@@ -87,7 +118,11 @@ def _check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
         return
     if spec.stop is None:
         _check_unused(c, spec, program)
-    _check_answers(c, spec, _whole(spec, program))
+    whole = _whole(spec, program)
+    _check_answers(c, spec, whole)
+    for name in spec.points:
+        if not is_backward(name):  # those are found where gradients are worked
+            _check_step(c, whole, ("points", name), name)
     out = program.equations[-1].out if program.equations else None
     for key in (f"loss.{key}" for key in KEYS):
         if out is not None and key in spec.arrays and spec.arrays[key].shape != out.shape:

@@ -13,7 +13,7 @@ from blockcalc.nn.norms import NORMS
 from blockcalc.nn.orders import NORM_KEYS, ORDERS, SUBLAYERS
 from blockcalc.program.loss import KEYS, LOSSES, implied
 from blockcalc.program.rounding import Rounding
-from blockcalc.reading.block_keys import _attention, _ffn, _norm_part, eps
+from blockcalc.reading.block_keys import attention, eps, ffn, norm_part
 from blockcalc.reading.checker import Checker, Entries, is_text, kind_of, quoted
 from blockcalc.reading.matrices import matrix
 from blockcalc.reading.value_types import (
@@ -29,6 +29,7 @@ from blockcalc.reading.value_types import (
     kind,
     lists,
     pattern,
+    points,
     ref,
     section,
     text,
@@ -246,15 +247,16 @@ TOP: dict[str, Kind] = {
     "x": tokens_by_features,
     "weight_layout": word(*LAYOUTS),
     "norm": _norm,
-    **dict.fromkeys(NORM_KEYS, _norm_part),
-    "final_norm": _norm_part,
-    "attn": _attention,
-    "ffn": _ffn,
+    **dict.fromkeys(NORM_KEYS, norm_part),
+    "final_norm": norm_part,
+    "attn": attention,
+    "ffn": ffn,
     "blocks": _blocks,
     "dropout": _dropout,
     "stop": text,
     "round": _round,
     "expect": _expect,
+    "points": points,
     "loss": _loss,
 }
 _BLOCK |= {key: TOP[key] for key in (*SUBLAYERS, *NORM_KEYS)} | {"repeat": count}

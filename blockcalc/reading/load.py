@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -17,9 +18,14 @@ from blockcalc.messages import say
 from blockcalc.nn.spec import AttentionSpec, BlockSpec, Spec
 from blockcalc.reading.assemble import parts
 from blockcalc.reading.checker import Checker, kind_of
-from blockcalc.reading.checks import _blame_layout, _check_steps, _resolved, _without_stale_expect
+from blockcalc.reading.checks import (
+    blame_layout,
+    check_steps,
+    with_stop_resolved,
+    without_stale_expect,
+)
 from blockcalc.reading.keys import TOP
-from blockcalc.reading.overrides import _every, _set
+from blockcalc.reading.overrides import expanded, set_key
 from blockcalc.reading.shapes import check_shapes
 from blockcalc.reading.value_types import keys_in, section
 
@@ -46,7 +52,8 @@ def load(
         has the first; ``with_order`` gives the others. A function gives them from the order
         of the file, which the spec then keeps.
     shapes_only : bool
-        Read only the headers of named files, and draw no numbers: such matrices have a shape but no values.
+        Read only the headers of named files, and draw no numbers: such matrices have a shape but no
+        values.
     typed : bool
         Whether ``sets`` were typed on the command line: their errors name the option.
 
@@ -65,12 +72,16 @@ def load(
         text = Source("<dict>", "", _plain(source))
     else:
         text = read_file(str(source))
+    c = Checker(text, shapes_only)
     if sets:
-        text.data = _plain(text.data)  # a copy in which aliases share nothing
+        given = text.data
+        text.data = _plain(given)  # a copy in which aliases share nothing
+        plain = replace(text, data=given, overrides={})
+        c.without_sets = lambda: check(Checker(plain, shapes_only=True))
     for key, value in sets:
-        for one in _every(text.data, key):
-            _set(text, one, value if isinstance(value, str) else _plain(value), typed)
-    return check(Checker(text, shapes_only), orders)
+        for one in expanded(text.data, key):
+            set_key(text, one, value if isinstance(value, str) else _plain(value), typed)
+    return check(c, orders)
 
 
 def _one_head(block: BlockSpec) -> bool:
@@ -84,7 +95,7 @@ def read_file(name: str) -> Source:
 
 
 def read_raw(name: str) -> tuple[str, str]:
-    """Read the text of a file, or of standard input for ``-``; also return its name for messages."""
+    """Read a file, or standard input for ``-``; return the text, and the name for messages."""
     if name == "-":
         if sys.stdin is None:
             raise InputError(Fault(say("file.no_stdin")))
@@ -132,7 +143,8 @@ def check(c: Checker, orders: Orders = ()) -> Spec:
     c.give_up()
     before = len(c.faults)
     check_shapes(c, c.arrays, found["blocks"], found["stop"])
-    _blame_layout(c, found, before)
+    blame_layout(c, found, before)
+    # an axis of one head is dropped: [B, 1, T, T] is for all heads, [1, T, T] for the only one
     for keys, block in {block.keys: block for block in found["blocks"]}.items():
         for key in (f"{keys}attn.mask.keep", f"{keys}attn.mask.add"):
             array = c.arrays.get(key)
@@ -141,7 +153,7 @@ def check(c: Checker, orders: Orders = ()) -> Spec:
             elif array is not None and array.ndim == 3 and _one_head(block):
                 c.arrays[key] = array[0]
     c.give_up()
-    spec = _resolved(
+    spec = with_stop_resolved(
         c,
         Spec(
             arrays=c.arrays, origins=c.origins, remarks=tuple(c.inexact), source=c.source, **found
@@ -150,7 +162,7 @@ def check(c: Checker, orders: Orders = ()) -> Spec:
     chosen = orders(spec.order) if callable(orders) else orders
     kept = spec.order if callable(orders) or not orders else orders[0]
     for order in chosen or (spec.order,):
-        spec = _without_stale_expect(c, spec.with_order(order))
-        _check_steps(c, spec, top)
+        spec = without_stale_expect(c, spec.with_order(order))
+        check_steps(c, spec, top)
         c.give_up()
     return spec.with_order(kept)

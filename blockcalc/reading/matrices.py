@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.errors import InputError
-from blockcalc.files.sheets import SHEETS, Names
 from blockcalc.files.source import Path
-from blockcalc.files.tensors import ENDINGS, SINGLE, Tensor, numbers_in, read, tensors
 from blockcalc.limits import MOST_NUMBERS
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean, dims, listed
 from blockcalc.reading.checker import EXACT, NUMBERS, Checker, Entries, kind_of, quoted
+
+if TYPE_CHECKING:  # rooms of ``files`` are imported only where a matrix names a file
+    from blockcalc.files.sheets import Names
+    from blockcalc.files.tensors import Tensor
 
 
 def matrix(
@@ -164,11 +167,11 @@ def _room(c: Checker, shape: tuple[int, ...], at: Path) -> bool:
     """
     most = MOST_COUNTED if c.shapes_only else MOST_NUMBERS
     held = 0 if c.shapes_only else c.numbers
-    if held + numbers_in(shape) > most:
+    if held + math.prod(shape) > most:
         text = say("weights.too_many", shape=dims(shape), most=most)
         c.fault(at, text, say("weights.window") if at[-1] == "file" else None)
         return False
-    c.numbers = held + numbers_in(shape)
+    c.numbers = held + math.prod(shape)
     return True
 
 
@@ -177,6 +180,9 @@ def _room(c: Checker, shape: tuple[int, ...], at: Path) -> bool:
 
 def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> NDArray[Any] | None:
     """Read a matrix from another file: first the header, then the requested part."""
+    from blockcalc.files.sheets import SHEETS
+    from blockcalc.files.tensors import read
+
     name = value["file"]
     if not isinstance(name, str) or not name or "\0" in name:
         c.fault((*path, "file"), say("weights.name", got=quoted(name)))
@@ -188,22 +194,7 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
         if tensor is None or window is None:
             return None
         shape = tuple(len(range(*s.indices(n))) for s, n in zip(window, tensor.shape, strict=True))
-        line = ranks == (1,) and file.suffix.lower() in SHEETS and 1 in shape
-        if len(shape) not in ranks and not line:
-            text = say("weights.rank", name=tensor.name or name, shape=dims(shape), n=_ranks(ranks))
-            c.fault((*path, "file"), text)
-            return None
-        if 0 in shape:
-            c.fault((*path, "file"), say("array.empty"))
-            return None
-        whole = shape
-        if file.suffix.lower() == ".npz":  # rows are read whole, and other shapes completely
-            whole = (shape[0], tensor.shape[1]) if len(shape) == 2 else tensor.shape
-        if not _room(c, whole, (*path, "file")):
-            return None
-        if max(shape) > MOST_SIZE:
-            text = say("weights.size", name=tensor.name or name, shape=dims(shape), most=MOST_SIZE)
-            c.fault((*path, "file"), text, say("weights.window"))
+        if not _fits(c, file, tensor, shape, (*path, "file"), ranks):
             return None
         array = hollow(shape) if c.shapes_only else read(file, tensor, window)
     except InputError as error:
@@ -220,8 +211,36 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
     return array
 
 
+def _fits(
+    c: Checker, file: FilePath, tensor: Tensor, shape: tuple[int, ...], at: Path, ranks: Ranks
+) -> bool:
+    """Check the shape of what is read of a tensor: rank, sizes, and the limit for all matrices."""
+    from blockcalc.files.sheets import SHEETS
+
+    ending, name = file.suffix.lower(), tensor.name or c.source.value(at)
+    line = ranks == (1,) and ending in SHEETS and 1 in shape
+    if len(shape) not in ranks and not line:
+        c.fault(at, say("weights.rank", name=name, shape=dims(shape), n=_ranks(ranks)))
+        return False
+    if 0 in shape:
+        c.fault(at, say("array.empty"))
+        return False
+    whole = shape
+    if ending == ".npz":  # rows are read whole, and other shapes completely
+        whole = (shape[0], tensor.shape[1]) if len(shape) == 2 else tensor.shape
+    if not _room(c, whole, at):
+        return False
+    if max(shape) > MOST_SIZE:
+        text = say("weights.size", name=name, shape=dims(shape), most=MOST_SIZE)
+        c.fault(at, text, say("weights.window"))
+        return False
+    return True
+
+
 def _find(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Tensor | None:
     """Find the tensor by its key; a file with only one needs no key."""
+    from blockcalc.files.tensors import SINGLE, tensors
+
     names = _names(c, file, value, path)
     if names is None:
         return None
@@ -256,6 +275,9 @@ def _find(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Tens
 
 def _names(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Names | None:
     """Read whether a text file has a header row and an index column."""
+    from blockcalc.files.sheets import SHEETS, Names
+    from blockcalc.files.tensors import ENDINGS
+
     said: dict[str, bool] = {}
     for key in ("header", "index"):
         if key not in value:

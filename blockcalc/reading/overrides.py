@@ -58,7 +58,7 @@ def parse_round(text: str) -> Rounding:
     return Rounding(kind, int(found[1]))
 
 
-def _every(data: Any, key: str) -> list[str]:
+def expanded(data: Any, key: str) -> list[str]:
     """Expand ``blocks.*.attn.causal``: one key for each entry of the list."""
     before, star, after = key.partition(".*.")
     for part in before.split("."):
@@ -68,7 +68,7 @@ def _every(data: Any, key: str) -> list[str]:
     return [f"{before}.{i}.{after}" for i in range(len(data))]
 
 
-def _set(source: Source, key: str, value: Any, typed: bool) -> None:
+def set_key(source: Source, key: str, value: Any, typed: bool) -> None:
     """Set one key, overriding the file; a text is read as in a file.
 
     Errors name the option if it was typed on the command line, otherwise the key.
@@ -76,7 +76,7 @@ def _set(source: Source, key: str, value: Any, typed: bool) -> None:
     given = f"{key}={value}" if isinstance(value, str) else key
     origin = Place(f"--set {given}" if typed else given)
     path: Path = tuple(int(p) if is_index(p) else p for p in key.split("."))
-    for holder_path in (("expect",), ("dropout", "p"), ("dropout", "keep")):
+    for holder_path in (("expect",), ("points",), ("dropout", "p"), ("dropout", "keep")):
         n = len(holder_path)
         if path[:n] == holder_path and len(path) > n:
             path = (*holder_path, *_name_and_indices(key.split(".")[n:]))

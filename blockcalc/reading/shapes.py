@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from blockcalc.files.source import Path
 from blockcalc.messages import say
+from blockcalc.messages.words import dims
 from blockcalc.nn.spec import AttentionSpec, BlockSpec, FfnSpec
 
 
 class Faults(Protocol):
-    """Collects errors at paths; knows the positions in the file and the values set on the command line."""
+    """Collects errors at paths; knows positions in the file and values of ``--set``."""
 
     def fault(self, path: Path | str, message: str, hint: str | None = None) -> None: ...
 
@@ -35,7 +36,7 @@ class Size:
     name: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Chain:
     """Checks the sizes of matrices against each other."""
 
@@ -149,7 +150,7 @@ def _attention(chain: Chain, spec: AttentionSpec, keys: str, d_model: Size | Non
     into, out = chain.axes
     _divides(chain, f"{name}.w_q", out, heads)
     _divides(chain, f"{name}.w_v", out, few)
-    _fused(chain, spec, name)
+    _divides(chain, f"{name}.w_qkv", out, heads + 2 * few, "heads.fused")
     for part in "qkv":
         chain.fits(f"{name}.w_{part}", into, d_model)
         symbol = f"d_{part}" if heads > 1 or part == "v" else "d_head"
@@ -174,22 +175,12 @@ def _gives(chain: Chain, name: str, letter: str, d_model: Size | None) -> None:
     chain.fits(f"{name}.b_{letter}", -1, d_model)
 
 
-def _divides(chain: Chain, name: str, axis: int, heads: int) -> None:
+def _divides(chain: Chain, name: str, axis: int, heads: int, key: str = "heads.width") -> None:
+    """Require that heads divide an axis of a weight; ``key`` is the text of the error."""
     array = chain.arrays.get(name)
     if array is not None and array.shape[axis] % heads:
         n = array.shape[axis]
-        text = say("heads.width", name=name, n=n, unit=unit(2, axis, n), heads=heads)
-        chain.faults.fault(name, text)
-
-
-def _fused(chain: Chain, spec: AttentionSpec, attention: str) -> None:
-    name = f"{attention}.w_qkv"
-    array = chain.arrays.get(name)
-    heads = spec.n_heads + 2 * spec.n_kv_heads
-    axis = chain.axes[1]
-    if array is not None and array.shape[axis] % heads:
-        n = array.shape[axis]
-        text = say("heads.fused", name=name, n=n, unit=unit(2, axis, n), heads=heads)
+        text = say(key, name=name, n=n, unit=unit(2, axis, n), heads=heads)
         chain.faults.fault(name, text)
 
 
@@ -202,9 +193,8 @@ def _same(chain: Chain, name: str, *shapes: tuple[int, ...], key: str = "") -> N
     """Require one of several shapes; ``key`` is the name of the matrix in the file."""
     array = chain.arrays.get(name)
     if array is not None and array.shape not in shapes:
-        words = ["×".join(map(str, shape)) for shape in shapes]
-        text = say("mask.shape", name=key or name, has="×".join(map(str, array.shape)),
-                   wanted=", ".join(words))  # fmt: skip
+        wanted = ", ".join(map(dims, shapes))
+        text = say("mask.shape", name=key or name, has=dims(array.shape), wanted=wanted)
         chain.faults.fault(name, text)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from blockcalc.files.source import Path
 from blockcalc.messages import known, say
-from blockcalc.reading.checker import NUMBERS, Checker, Entries, Reader, quoted
-from blockcalc.reading.matrices import matrix
+from blockcalc.reading.checker import NUMBERS, Checker, Entries, Reader, kind_of, quoted
+from blockcalc.reading.matrices import FORMS, MOST_SIZE, matrix
 
 Schema = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
     """The reader of a value, and the JSON Schema of allowed values."""
 
@@ -73,7 +73,6 @@ def lists(cell: Schema, ranks: Sequence[int]) -> list[Schema]:
     return found
 
 
-WHOLE = {"type": "integer"}
 _OVER = r"[0-9]+(\.[0-9]+)?/[0-9]+(\.[0-9]+)?"
 FRACTION = {"type": "string", "pattern": rf"^\s*\+?{_OVER}\s*$"}
 TEXT = {"type": "string"}
@@ -114,8 +113,6 @@ def _form(name: str, more: Sequence[str], cells: list[Schema], ranks: Sequence[i
 
 def numbers(cell: Schema, *ranks: int) -> Schema:
     """Give the schema of a matrix: nested lists of the given ranks, or another form."""
-    from blockcalc.reading.matrices import FORMS  # reading needs no schema
-
     cells = lists(cell, ranks)
     return either(
         *cells,
@@ -164,10 +161,10 @@ def flag(c: Checker, value: Any, path: Path) -> bool | None:
     return None
 
 
-@kind({"type": "integer", "minimum": 1, "maximum": 10**6 - 1})
+@kind({"type": "integer", "minimum": 1, "maximum": MOST_SIZE})
 def count(c: Checker, value: Any, path: Path) -> int | None:
     """Read a whole number from 1."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**6:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_SIZE:
         return value
     c.fault(path, say("want.count", got=quoted(value)))
     return None
@@ -186,6 +183,33 @@ def whole(most: int) -> Kind:
 
 
 text = Kind(Checker.text, lambda: TEXT)
+MOST_POINTS = 10**6
+
+
+def read_points(c: Checker, value: Any, path: Path) -> float | None:
+    """Read the points of a step: a number from 0 to ``MOST_POINTS``."""
+    number = c.number(value, path)
+    if number is not None and not 0 <= number <= MOST_POINTS:
+        c.fault(path, say("points.range", most=f"{MOST_POINTS:,}", got=kind_of(value)))
+        return None
+    return number
+
+
+@kind(
+    {
+        "type": "object",
+        "additionalProperties": either(
+            {"type": "number", "minimum": 0, "maximum": MOST_POINTS}, FRACTION
+        ),
+    }
+)
+def points(c: Checker, value: Any, path: Path) -> dict[str, float]:
+    """Read the points of each step that counts."""
+    if not isinstance(value, dict) or not value:
+        c.fault(path, say("points.mapping", what=kind_of(value)))
+        return {}
+    found = {step: read_points(c, own, (*path, step)) for step, own in value.items()}
+    return {step: number for step, number in found.items() if number is not None}
 
 
 def kept(

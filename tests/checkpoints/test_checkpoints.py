@@ -1,8 +1,8 @@
 """Models on disk: small checkpoints of each family in its published layout.
 
-The folders in ``tests/models/`` were saved by Hugging Face transformers with random weights; ``recorded.npz``
-has what went into each layer there and what came out, in float64 (some families work a norm or a softmax in float32
-whatever they are given).
+The folders in ``tests/models/`` were saved by Hugging Face transformers with random weights;
+``recorded.npz`` has what went into each layer there and what came out, in float64 (some families
+work a norm or a softmax in float32 whatever they are given).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Every field of a config.json is used, refused by name, noted, or known to change no number of a layer.
+"""Every field of a config.json is used, refused, noted, or known to change no number of a layer.
 
-``checkpoints/fields.json`` has the fields of the config class of every kind of model, with their defaults, in
-three versions of Hugging Face transformers: 4.30 and 4.57 write what most models on its hub have, 5.24 the newer form.
+``checkpoints/fields.json`` has the fields of the config class of every kind of model, with their
+defaults, in three versions of Hugging Face transformers: 4.30 and 4.57 write what most models on
+its hub have, 5.24 the newer form.
 """
 
 from __future__ import annotations
@@ -116,7 +117,10 @@ def other(name: str, value: Any) -> Any:
     return "tanh" if isinstance(value, str) else "another"
 
 
-@pytest.mark.parametrize(("version", "kind"), KINDS)
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [pytest.param(*own, marks=[pytest.mark.slow] * (own[0] == "4.57")) for own in KINDS],
+)
 def test_every_field_is_used_refused_noted_or_changes_nothing(
     version: str, kind: str, tmp_path: Path
 ) -> None:

@@ -1,7 +1,8 @@
-"""What a config says of masks, windows, rotary positions and activations, in the forms of several versions.
+"""Masks, windows, rotary positions and activations in configs of several versions.
 
-``checkpoints/not_causal.npz`` has what layer 0 of each decoder gives in Hugging Face transformers 5.24 with
-``is_causal: false``, in float64. What is accepted here gives there what the checkpoint gives.
+``checkpoints/not_causal.npz`` has what layer 0 of each decoder gives in Hugging Face transformers
+5.24 with ``is_causal: false``, in float64. What is accepted here gives there what the checkpoint
+gives.
 """
 
 from __future__ import annotations

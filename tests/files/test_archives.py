@@ -21,7 +21,7 @@ from tests.array_files import (
 
 pytestmark = pytest.mark.usefixtures("little_memory")
 
-# where the whole numbers of an archive stand: in the head of an entry, in its line of the directory, at the end
+# the whole numbers of an archive: in the header of an entry, in the directory, at the end
 FIELDS = {
     b"PK\3\4": [(4, 2), (6, 2), (8, 2), (10, 2), (14, 4), (18, 4), (22, 4), (26, 2), (28, 2)],
     b"PK\1\2": [(6, 2), (8, 2), (10, 2), (16, 4), (20, 4), (24, 4), (28, 2), (30, 2), (32, 2), (42, 4)],

@@ -1,4 +1,4 @@
-"""Bytes to text: every encoding that is read, by its mark or without, and what is said of the others."""
+"""Bytes to text: every encoding that is read, with or without a mark, and errors for others."""
 
 from __future__ import annotations
 

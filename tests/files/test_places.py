@@ -101,3 +101,11 @@ def test_places_of_values(path: str, said: str) -> None:
     as_json = read_text('{"x": [[1, 2],\n    [3, 4]],\n"attn": {"w_q": [[1]], "b": 2}}\n', "a.json")
     assert str(as_json.place("x.1.1")) == "a.json:2:9"
     assert str(as_json.place(("attn", "b"), key=True)) == "a.json:3:24"
+
+
+@pytest.mark.parametrize("text", ["x: [[1, 2]]", '{"x": [[1, 2]]}'])
+def test_an_entry_that_a_row_does_not_have_is_placed_at_the_row(text: str) -> None:
+    source = read_text(text, "a")
+    row, last = text.index("[1"), text.index("2")
+    assert source.place("x.0.1").column == last + 1
+    assert source.place("x.0.2").column == source.place("x.0.99").column == row + 1

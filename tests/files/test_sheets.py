@@ -1,4 +1,4 @@
-"""Tables of numbers in text: what stands between columns, comments, a header row and an index column."""
+"""Tables of numbers in text: separators, comments, a header row and an index column."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import blockcalc
 from blockcalc.files.sheets import SHEETS, Names, Sheet
 from blockcalc.files.tensors import listed_tensors, tensors
+from blockcalc.nn.spec import Spec
 from blockcalc.reading.load import load
 from blockcalc.views.errors import report
 from tests.helpers import cli, text
@@ -24,7 +25,7 @@ def sheet(folder: Path, body: str | bytes, name: str = "m.csv") -> Path:
     return path
 
 
-def loaded(folder: Path, body: str | bytes, more: str = "", name: str = "m.csv") -> blockcalc.Spec:
+def loaded(folder: Path, body: str | bytes, more: str = "", name: str = "m.csv") -> Spec:
     """Read a table as x and as a given output, from a file beside it."""
     sheet(folder, body, name)
     form = ", ".join(part for part in (f"file: {name}", more) if part)

@@ -6,7 +6,7 @@ import pytest
 
 from blockcalc.errors import InputError
 from blockcalc.reading.load import load
-from tests.blocks import changed_block
+from tests.blocks import BLOCK, changed_block
 from tests.helpers import HERE, refused
 
 
@@ -27,3 +27,29 @@ def test_what_is_set_may_change_the_shape_of_answers() -> None:
     with pytest.raises(InputError) as caught:
         load(str(HERE.parent / "samples" / "tiny.yaml"), [("expect.attn.scores", "[[1, 2]]")])
     assert "attn.scores is 3×3" in caught.value.faults[0].message
+
+
+OWN = {**BLOCK, "expect": {"norm1.mean": [0.0, 0.0, 0.0], "attn.q": [[0.0] * 2] * 3}}
+
+
+def test_what_is_set_may_remove_steps_that_have_answers_or_points() -> None:
+    spec = load({**OWN, "points": {"norm1.mean": 2, "attn.q": 1}}, [("norm.kind", "rms")])
+    assert list(spec.expect) == ["attn.q"]
+    assert spec.points == {"attn.q": 1}
+    assert any("ignored: norm1.mean" in remark for remark in spec.remarks)
+    alone = load({**BLOCK, "points": {"norm1.mean": 2}}, [("norm.kind", "rms")])
+    assert alone.points == {}
+    assert any("points" in remark for remark in alone.remarks)
+
+
+@pytest.mark.parametrize("section", ["expect", "points"])
+def test_a_misspelt_name_is_refused_whatever_is_set(section: str) -> None:
+    own = {**BLOCK, section: {"norm1.meen": [1.0, 2.0, 3.0] if section == "expect" else 1}}
+    with pytest.raises(InputError, match=r"no step 'norm1\.meen'"):
+        load(own, [("norm.kind", "rms")])
+
+
+def test_a_name_that_is_set_itself_is_refused() -> None:
+    sets = [("norm.kind", "rms"), ("expect.norm1.mean", "[1, 2, 3]")]
+    with pytest.raises(InputError, match=r"no step 'norm1\.mean'"):
+        load(OWN, sets)

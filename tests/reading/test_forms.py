@@ -1,6 +1,7 @@
 """Matrices that live elsewhere or are made by a rule: every fault of theirs with its exact message.
 
-``pytest tests/reading/test_forms.py --write-goldens`` writes the messages anew; read the difference before committing it.
+``pytest tests/reading/test_forms.py --write-goldens`` writes the messages anew; read the difference
+before committing it.
 """
 
 from __future__ import annotations
