@@ -1,1 +1,1 @@
-"""A person's numbers as files give them, matched with the steps of a block."""
+"""Answers read from files, and matched with the steps of a block."""

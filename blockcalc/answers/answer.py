@@ -1,8 +1,8 @@
-"""A person's numbers for the steps of a block, as they were read."""
+"""The answers to the steps of a block, as they were read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ TEXT = "text"
 
 @dataclass(frozen=True)
 class Answer:
-    """A person's numbers for one step.
+    """The answer to one step: the numbers of a person or a program.
 
     Attributes
     ----------
@@ -31,16 +31,19 @@ class Answer:
     judged : ndarray of bool
         Which cells are given; a blank, ``?`` or null is not.
     half : ndarray
-        Half a unit of the last digit written of each cell; 0 where a number is exact, such as a whole number or 1/3,
-        and for numbers of a storage format.
+        Half a unit of the last digit written, for each cell; 0 if the number is exact, such as
+        a whole number or 1/3, and for numbers of a storage format.
     read_as : str
         ``text``, or the storage format: a key of ``NUMBERS``.
     place : Place, optional
-        Where it stands.
+        Its place in the file.
     op : str
-        The operation that gave it, where the answers name it, as llama.cpp does: ``MUL_MAT``.
+        The operation that gave it, if the answers name it, as llama.cpp does: ``MUL_MAT``.
     total : (float, float), optional
         The sum over all cells as given, and half a unit of its last digit.
+    nth : int
+        How many of this name and operation stand before it, where a program prints one name for
+        several.
     """
 
     name: str
@@ -51,20 +54,28 @@ class Answer:
     place: Place | None = None
     total: tuple[float, float] | None = None
     op: str = ""
+    nth: int = 0
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """An answer that could not be read: its name, and why."""
+    """An answer that could not be read: its name, why, its place, and what to write instead."""
 
     name: str
     why: str
     place: Place | None = None
+    hint: str | None = None
+
+    def text(self, longest: int | None = None) -> str:
+        """Say why, with the hint unless that is longer than ``longest``."""
+        if not self.hint or (longest is not None and len(self.hint) > longest):
+            return self.why
+        return f"{self.why} ({self.hint})"
 
 
 @dataclass(frozen=True)
 class Answers:
-    """All that one person gave: a file, or the ``expect`` of the block's own file.
+    """All answers of one source: a file, or the ``expect`` of the block's own file.
 
     Attributes
     ----------
@@ -73,12 +84,14 @@ class Answers:
     given : tuple of Answer
         In the order of the file.
     unreadable : tuple of Unreadable
-    points : mapping
+    points : tuple of (str, float)
         Points of a step by name, where the file gives them.
     remarks : tuple of str
-        What the reading has to say, such as which names were recognized.
+        Notes of the reader, such as which names were recognized.
     dump : bool
         Whether a program wrote it: then a name that is no step is no mistake.
+    left_open : tuple of str
+        Names that stand before a single blank or ``?``.
     """
 
     source: str
@@ -87,6 +100,42 @@ class Answers:
     points: tuple[tuple[str, float], ...] = ()
     remarks: tuple[str, ...] = ()
     dump: bool = False
+    left_open: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Answers by step.
+
+    Attributes
+    ----------
+    steps : mapping
+        Each answer by the recorded name of its step; in the shape of the step if only axes of
+        length 1, or the known axis order of another program, differed.
+    unreadable : tuple of Unreadable
+        What could not be read, and names that are not steps.
+    unmatched : tuple of str
+        Names of a dump that are not steps.
+    points : mapping
+        Points by step.
+    remarks : tuple of str
+        Which names were recognized, which layer was taken.
+    named : frozenset of str
+        Every step that has a name in the answers, also one left open or not readable.
+    handed_in : frozenset of str
+        Those of them that are not left open.
+    warnings : tuple of str
+        What in the map of names has no use.
+    """
+
+    steps: Mapping[str, Answer]
+    unreadable: tuple[Unreadable, ...] = ()
+    unmatched: tuple[str, ...] = ()
+    points: Mapping[str, float] | None = None
+    remarks: tuple[str, ...] = ()
+    named: frozenset[str] = frozenset()
+    handed_in: frozenset[str] = frozenset()
+    warnings: tuple[str, ...] = ()
 
 
 def written(
@@ -96,7 +145,7 @@ def written(
     judged: Array | bool = True,
     **more: Any,
 ) -> Answer:
-    """Make an answer of numbers, every cell given if nothing else is said; nan is a number that is given.
+    """Make an answer of numbers; by default every cell is given, nan too.
 
     Examples
     --------
@@ -115,12 +164,12 @@ Change = Callable[[Array], Array]
 
 
 def alike(shape: Sizes, other: Sizes) -> bool:
-    """Tell whether two shapes are one, axes of length 1 aside."""
+    """Tell whether two shapes are equal, apart from axes of length 1."""
     return [n for n in shape if n > 1] == [n for n in other if n > 1]
 
 
 def changed(answer: Answer, change: Change) -> Answer:
-    """Change values, what is given and halves in one way; a half that all share stays one number."""
+    """Apply a function to values, given cells and halves; a shared half stays one number."""
     values = change(answer.values)
     half = answer.half
     if half.size and not any(half.strides):
@@ -131,14 +180,23 @@ def changed(answer: Answer, change: Change) -> Answer:
 
 
 def fitted(answer: Answer, shape: Sizes) -> Answer:
-    """Leave out or add axes of length 1; another shape stays as it was given."""
+    """Remove or add axes of length 1; any other shape is left as it is."""
     if answer.values.shape == shape or not alike(answer.values.shape, shape):
         return answer
     return changed(answer, lambda a: a.reshape(shape))
 
 
+def unstacked(answer: Answer, shape: Sizes) -> list[Answer]:
+    """Split an answer along its first axis if each part has the shape of a step; else give none."""
+    own = answer.values.shape
+    if len(own) < 2 or own[0] < 2 or alike(own, shape) or not alike(own[1:], shape):
+        return []
+    parts = [changed(answer, lambda a, i=i: a[i]) for i in range(own[0])]  # type: ignore[misc]
+    return [replace(part, name=f"{answer.name}.{i}") for i, part in enumerate(parts)]
+
+
 def heads_fitted(answer: Answer, shape: Sizes) -> Answer:
-    """Bring axes token, head, feature into those of a step: heads before tokens, or heads joined."""
+    """Move axes token, head, feature to those of a step: heads first, or heads joined."""
     own = answer.values.shape
     if len(own) < 3:
         return answer
@@ -151,7 +209,7 @@ def heads_fitted(answer: Answer, shape: Sizes) -> Answer:
 
 
 def without_padding(answer: Answer, axes: tuple[str, ...], shape: Sizes, zeros: bool) -> Answer:
-    """Leave out keys past the last token; the sum over all stays only where those are ``zeros``."""
+    """Drop keys past the last token; the sum over all cells is kept only if they are ``zeros``."""
     own, n = answer.values.shape, shape[-1] if shape else 0
     if axes[-1:] != ("key",) or len(own) < 2 or own[-1] <= n:
         return answer
@@ -162,7 +220,7 @@ def without_padding(answer: Answer, axes: tuple[str, ...], shape: Sizes, zeros: 
 
 
 def last_token(answer: Answer, shape: Sizes) -> Answer:
-    """Take a single row for that of the last token, the only one that a model may work in its last layer."""
+    """Place a single row at the last token: a model may compute only that one in its last layer."""
     own = answer.values.shape
     if len(shape) < 2 or shape[-2] < 2 or alike(own, shape):
         return answer
@@ -175,3 +233,10 @@ def last_token(answer: Answer, shape: Sizes) -> Answer:
         return whole
 
     return replace(changed(answer, put), total=None)
+
+
+def same_numbers(answer: Answer, other: Answer) -> bool:
+    """Tell whether two answers give the same cells the same numbers."""
+    return np.array_equal(answer.judged, other.judged) and np.array_equal(
+        answer.values, other.values, equal_nan=True
+    )

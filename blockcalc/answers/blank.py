@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
@@ -20,6 +20,8 @@ def blank_text(
     names: Collection[str] | None = None,
     titles: Mapping[str, str] | None = None,
     file: str = "FILE",
+    options: str = "",
+    notes: Sequence[str] = (),
 ) -> str:
     """Write YAML with ``?`` in each cell, one row a line.
 
@@ -27,11 +29,15 @@ def blank_text(
     ----------
     program : Program
     names : collection of str, optional
-        The steps that are asked for, by recorded name; every one by default.
+        The steps to write, by recorded name; by default all.
     titles : mapping, optional
         The title of a step, for the comment above it.
     file : str
         The block's own file, for the head.
+    options : str
+        Options that the answers are to be judged with, for the head: `` --loss sum``.
+    notes : sequence of str
+        More lines of the head.
 
     Raises
     ------
@@ -43,7 +49,8 @@ def blank_text(
     if cells > MOST_CELLS:
         text = say("answers.blank.cells", n=cells, most=MOST_CELLS)
         raise UsageError(Fault(text, hint=say("answers.blank.cells.hint")))
-    head = "".join(f"# {line}\n" for line in say("answers.blank", file=clean(file)).splitlines())
+    lines = say("answers.blank", file=clean(file), options=clean(options)).splitlines()
+    head = "".join(f"# {clean(line)}\n" for line in (*lines, *notes))
     return head + "".join(f"\n{_step(ref, (titles or {}).get(ref.name))}" for ref in refs)
 
 
@@ -55,7 +62,7 @@ def _step(ref: Ref, title: str | None) -> str:
 
 
 def _cells(shape: Shape, inset: int) -> str:
-    """Write the cells of a shape below a name or a dash."""
+    """Write the cells of a shape under a name or a dash."""
     row = f"[{', '.join('?' * shape[-1])}]"
     if len(shape) == 1:
         return f" {row}\n"

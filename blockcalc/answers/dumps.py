@@ -1,4 +1,4 @@
-"""Answers that a program stored: npz, npy and safetensors, each array in the format of its numbers."""
+"""Answers stored by a program: npz, npy and safetensors, with the format of each array."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from blockcalc.answers.answer import TEXT, Answer, Answers, Array, Unreadable, written
-from blockcalc.errors import Fault, InputError, Place, UsageError
+from blockcalc.errors import Fault, InputError, Place
 from blockcalc.files.tensors import Tensor, numbers_in, stored, tensors
 from blockcalc.limits import MOST_NUMBERS
 from blockcalc.messages import say
+from blockcalc.messages.words import dims, require_word
 from blockcalc.program.bounds import NUMBERS
 
 DUMPS = (".npz", ".npy", ".safetensors")
 PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
 ALIASES = "aliases"  # the names of our own npz export
-ENOUGH = 16  # so many numbers that are neither whole nor short show a format
+ENOUGH = 16  # so many numbers that are neither whole nor short fractions show a format
 _FORMATS = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16",
     "float64": "float64", "float32": "float32", "float16": "float16", "void16": "bfloat16",
@@ -28,14 +29,13 @@ _NARROWER = {"float64": ("bfloat16", "float16", "float32"), "float32": ("bfloat1
 
 
 def check_dtype(dtype: str | None) -> None:
-    """Refuse a format that is none."""
-    if dtype is not None and dtype not in NUMBERS:
-        known = ", ".join(NUMBERS)
-        raise UsageError(Fault(say("answers.dtype", word=dtype, known=known)))
+    """Raise an error if there is no such format."""
+    if dtype is not None:
+        require_word("--dtype", dtype, NUMBERS)
 
 
 def refuse_pickle(path: Path) -> InputError:
-    """Say why a pickle is not opened, and how it becomes npz."""
+    """Make the error for a pickle, with the way to convert it to npz."""
     hint = say("answers.pickle.hint", name=path.name, out=f"{path.stem}.npz")
     return InputError(Fault(say("answers.pickle", ending=path.suffix), Place(str(path)), hint))
 
@@ -43,8 +43,8 @@ def refuse_pickle(path: Path) -> InputError:
 def read_dump(path: Path) -> Answers:
     """Read every array of a file.
 
-    A float32 or float64 array whose numbers all fit a narrower format is read as that format, where
-    enough of its numbers, or of others in the file, show it.
+    A float32 or float64 array whose numbers all fit a narrower format is read in that format,
+    if enough of its numbers, or of other arrays in the file, show it.
 
     Raises
     ------
@@ -56,6 +56,8 @@ def read_dump(path: Path) -> Answers:
     if total > MOST_NUMBERS:
         text = say("answers.too_many", n=total, most=MOST_NUMBERS)
         raise InputError(Fault(text, Place(str(path)), say("answers.too_many.hint")))
+    if not listed:
+        raise InputError(Fault(say("answers.none"), Place(str(path))))
     given: list[Answer] = []
     lost: list[Unreadable] = []
     for tensor in listed:
@@ -76,14 +78,14 @@ def _taken(tensor: Tensor) -> bool:
 
 def _why(tensor: Tensor, name: str) -> str:
     if 0 in tensor.shape:
-        return say("array.empty")
+        return say("answers.empty", shape=dims(tensor.shape))
     if tensor.dtype == "object":
         return say("answers.object")
     return say("weights.dtype", name=name, dtype=tensor.dtype)
 
 
 def _widened(tensor: Tensor, array: Array) -> Array:
-    """Give the numbers as float64; NumPy writes bfloat16 as two bytes that it cannot name."""
+    """Convert to float64; bfloat16 comes as two bytes without a type."""
     if tensor.dtype == "void16":
         bits = np.ascontiguousarray(array).view(np.uint16).astype(np.uint32) << 16
         return bits.view(np.float32).astype(np.float64)
@@ -91,8 +93,29 @@ def _widened(tensor: Tensor, array: Array) -> Array:
         return np.asarray(array.astype(np.float64))
 
 
+def of_array(name: str, value: Any) -> Answer | Unreadable:
+    """Read an array of Python in the format of its numbers; masked entries are not given.
+
+    A whole number, true and false are exact.
+    """
+    try:
+        array = (
+            np.ma.asanyarray(value) if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
+        )
+    except Exception as error:  # whatever the program that made it raises
+        return Unreadable(name, say("answers.no_array", error=str(error).split("\n")[0]))
+    if array.dtype.name not in NUMBERS and array.dtype.kind not in "biuf":
+        return Unreadable(name, say("answers.array_dtype", dtype=array.dtype.name))
+    if not array.size:
+        return Unreadable(name, say("answers.empty", shape=dims(array.shape)))
+    known = array.dtype.name in NUMBERS
+    read_as = array.dtype.name if known else "float64" if array.dtype.kind == "f" else TEXT
+    judged = ~np.ma.getmaskarray(array)
+    return written(name, np.ma.getdata(array), judged=judged, read_as=read_as)
+
+
 def fits_of(dtype: str, values: Array) -> str:
-    """Tell the format of an array by its type and its numbers."""
+    """Find the format of an array by its type and its numbers."""
     return _narrowed(_FORMATS.get(dtype, TEXT), values)
 
 
@@ -101,7 +124,7 @@ def _narrowed(read_as: str, values: Array) -> str:
 
 
 def narrow(given: list[Answer]) -> tuple[list[Answer], list[str]]:
-    """Read arrays in a narrower format where their numbers show it, or fit it and others of the file show it."""
+    """Read arrays in a narrower format if their numbers, or others of the file, show it."""
     own = {a.name: _narrowed(a.read_as, a.values) for a in given}
     shown = {own[a.name] for a in given if own[a.name] != a.read_as}
     found, remarks = [], []
@@ -127,7 +150,7 @@ def _shows(values: Array, name: str) -> bool:
 
 
 def _fits(values: Array, name: str) -> bool:
-    """Tell whether every finite number is one of a format."""
+    """Tell whether a format holds every finite number exactly."""
     own = values[np.isfinite(values)]
     with np.errstate(over="ignore"):
         single = own.astype(np.float32)

@@ -1,9 +1,9 @@
-"""The text of llama.cpp's evaluation callback: a line for each tensor, then some of its numbers.
+"""The text of llama.cpp's evaluation callback: for each tensor a line, then some of its numbers.
 
-The grammar is that of ``examples/eval-callback/eval-callback.cpp`` and ``common/debug.cpp`` of llama.cpp, in all
-their versions: ``ggml_debug: NAME = (f32) OP(…) = {ne0, ne1, ne2, ne3}``, nested brackets with up to three numbers
-at each end of an axis and ``...`` between them, the first axis innermost, and ``sum = …`` after each part of the
-outermost axis.
+The grammar is that of ``examples/eval-callback/eval-callback.cpp`` and ``common/debug.cpp`` of
+llama.cpp, in all their versions: ``ggml_debug: NAME = (f32) OP(…) = {ne0, ne1, ne2, ne3}``, nested
+brackets with up to three numbers at each end of an axis and ``...`` between them, the first axis
+innermost, and ``sum = …`` after each part of the outermost axis.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,10 @@ _SUM = re.compile(
 )
 _TOKEN = re.compile(r"\[|\]|\.\.\.|[^\s,\[\]]+")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|nan|inf)")
-_LONGEST = 4000  # signs of a line that names a tensor
+_LONGEST = 4000  # characters of a line that names a tensor
 _VIEW = re.compile(r" \((?:view|reshaped|permuted|transposed|cont|copy of .*)\)")
 _GAP = "..."
+_SEVERAL = re.compile(r"norm(?:_w)?(?:-\d+)?")  # build_norm has one name for every norm of a layer
 
 
 class _Cut(Exception):
@@ -53,9 +55,9 @@ def _head(line: str) -> re.Match[str] | None:
 
 
 def read_llama(text: str, name: str) -> Answers:
-    """Read every tensor that is printed, the first time that it is.
+    """Read every printed tensor, the first time that it is printed; norms that share a name, each.
 
-    Tensors that only look at others in another way, named ``(view)`` or ``(reshaped)``, are left out.
+    Views of other tensors, named ``(view)`` or ``(reshaped)``, are left out.
 
     Raises
     ------
@@ -64,16 +66,17 @@ def read_llama(text: str, name: str) -> Answers:
     """
     given: list[Answer] = []
     lost: list[Unreadable] = []
-    seen: set[tuple[str, str]] = set()
+    seen: dict[tuple[str, str], int] = {}
     left, again = MOST_NUMBERS, 0
     for head, number, body, line in _parts(text):
         own, op = head["name"].strip(), head["op"]
         if _VIEW.search(own):
             continue
-        if (own, op) in seen:
-            again += 1
+        nth = seen.get((own, op), 0)
+        if nth and (again or not _SEVERAL.fullmatch(own)):
+            again += 1  # from here on it is another evaluation
             continue
-        seen.add((own, op))
+        seen[own, op] = nth + 1
         place = Place(name, number, 1, line)
         shape = tuple(int(n) for n in reversed(head["ne"].split(", ")))
         left -= math.prod(shape)
@@ -82,7 +85,8 @@ def read_llama(text: str, name: str) -> Answers:
                 raise _Cut(say("answers.llama.large", most=MOST_NUMBERS))
             if found := _tensor(shape, body):
                 values, judged, half, total = found
-                given.append(Answer(own, values, judged, half, place=place, total=total, op=op))
+                own_answer = Answer(own, values, judged, half, place=place, total=total)
+                given.append(replace(own_answer, op=op, nth=nth))
         except _Cut as error:
             lost.append(Unreadable(own, str(error), place))
     if not seen:
@@ -109,7 +113,7 @@ def _parts(text: str) -> Iterator[tuple[re.Match[str], int, list[str], str]]:
 def _tensor(
     shape: tuple[int, ...], body: Sequence[str]
 ) -> tuple[Array, Array, Array, tuple[float, float] | None] | None:
-    """Read the numbers of a tensor; None where none are printed, as for one that is quantized."""
+    """Read the numbers of a tensor; None if none are printed, as for a quantized one."""
     total, tokens = None, list[str]()
     for line in body:
         if found := _SUM.fullmatch(line):
@@ -128,7 +132,7 @@ def _tensor(
 
 
 def _nested(tokens: Sequence[str]) -> list[Any]:
-    """Nest what stands in brackets."""
+    """Parse nested brackets."""
     whole: list[Any] = []
     levels = [whole]
     for token in tokens:
@@ -156,7 +160,7 @@ def _place(
     judged: Array,
     halves: set[float],
 ) -> None:
-    """Put what is shown of each axis where it belongs: before a gap from the start, after it from the end."""
+    """Place the printed parts of each axis: before ``...`` at the start, after it at the end."""
     if not shape:
         if not isinstance(items, str) or not _NUMBER.fullmatch(items):
             raise _Cut(say("answers.llama.cut"))
@@ -176,7 +180,7 @@ def _place(
 
 
 def _total(text: str | None, values: Array, judged: Array) -> tuple[float, float] | None:
-    """Give the sum that is printed; old versions add up only what they show, which says nothing more."""
+    """Give the printed sum; old versions add only the printed numbers, and theirs is ignored."""
     if text is None:
         return None
     total = float(text)

@@ -1,14 +1,21 @@
 """The names that other programs give to the steps of a block, as data.
 
-A step is written without its block; ``a|b`` is the first that the block has. ``<in>`` and ``<out>`` are what flows
-into a block and out of it.
+A step is written without its block; ``a|b`` is the first that the block has. ``<in>`` and ``<out>``
+are the input and the output of a block, ``<mid>`` what the last residual adds to. ``<normalized>``
+and ``<scaled>`` are parts of any norm that has weights: several tensors have the one name, in the
+order of the block.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+
+from blockcalc.errors import LookupFault
+from blockcalc.messages import say
+from blockcalc.messages.words import did_you_mean, listed
+from blockcalc.program.program import Program
 
 
 @dataclass(frozen=True)
@@ -20,18 +27,19 @@ class NameMap:
     label : str
         What these names are called in a remark.
     inside : pattern
-        A name in a layer, with groups ``layer`` (may be missing) and ``name``.
+        A name in a layer, with groups ``layer`` (optional) and ``name``.
     steps : mapping
-        The step of each name in a layer. Where a name depends on the operation, it stands before it:
-        ``ROPE Qcur``.
+        The step of each name in a layer. If a name depends on the operation, the operation comes
+        first: ``ROPE Qcur``.
     outside : mapping
-        The step of names in no layer.
+        The step of each name outside the layers.
     instead : mapping
-        A name that means the step only where the other is not there: ``ffn_up`` before its bias is added.
+        A name that means the step only if the other is missing: ``ffn_up`` without its bias.
+        ``a|b``: if neither is there.
     by_token : frozenset
-        Names whose axes are token, head, feature: heads stand inside tokens.
+        Names whose axes are token, head, feature.
     padded : bool
-        Whether keys may be padded, and the last layer may have the last token alone.
+        Whether keys may be padded, and the last layer may have only the last token.
     """
 
     label: str
@@ -171,9 +179,10 @@ LLAMA_CPP = NameMap(
     "llama.cpp",
     re.compile(r"(?P<name>[A-Za-z_]+)-(?P<layer>\d{1,6})"),
     {
+        "norm": "<normalized>",
+        "norm_w": "<scaled>",
         "attn_norm": "norm1",
-        "wqkv": "attn.qkv",
-        "bqkv": "attn.qkv",
+        **dict.fromkeys(("wqkv", "bqkv", "wqkv_b"), "attn.qkv"),
         **{f"{part.upper()}cur": f"attn.{part}" for part in "qkv"},
         **{f"ROPE {part.upper()}cur": f"attn.{part}_rope" for part in "qk"},
         "kq": "attn.scores",
@@ -187,7 +196,7 @@ LLAMA_CPP = NameMap(
         "__fattn__": "attn.concat",
         **_ATTENTION_ADDED,
         "attn_out": "attn.out",
-        "ffn_inp": "residual1",
+        **dict.fromkeys(("ffn_inp", "sa_out"), "<mid>"),
         "ffn_norm": "norm2",
         "ffn_up": "ffn.pre|ffn.up",
         "ffn_up_b": "ffn.pre|ffn.up",
@@ -199,14 +208,20 @@ LLAMA_CPP = NameMap(
         "ffn_out": "ffn.out",
         "l_out": "<out>",
     },
-    {"inp_embd": "x", "embd": "x", "inpL": "x", "result_norm": "final_norm"},
     {
-        "wqkv": "bqkv",
+        **dict.fromkeys(("inp_embd", "embd", "inpL", "inp_scaled", "inp_norm"), "x"),
+        "result_norm": "final_norm",
+        "result_embd": "out",
+        **{f"{op} norm": "<normalized>" for op in ("NORM", "RMS_NORM")},
+        "MUL norm_w": "<scaled>",
+    },
+    {
+        "wqkv": "bqkv|wqkv_b",
         "ffn_up": "ffn_up_b",
         "ffn_gate": "ffn_gate_b",
         "ffn_down": "ffn_out",
-        "inp_embd": "inpL",
-        "embd": "inpL",
+        **dict.fromkeys(("inp_embd", "embd"), "inpL|inp_scaled|inp_norm"),
+        "inpL": "inp_scaled|inp_norm",
     },
     frozenset({"Qcur", "Kcur", "Vcur", "__fattn__"}),
     padded=True,
@@ -214,8 +229,33 @@ LLAMA_CPP = NameMap(
 
 MAPS = (TRANSFORMER_LENS, LLAMA_CPP, GPT2, BERT, LLAMA, PYTORCH)
 
-# the lists of outputs that Hugging Face models give: the first hidden state goes into block 0
-OUTPUTS = re.compile(
-    r"(?:[\w.]*\.)?(?P<list>hidden_states|attentions)(?:[._]?\[?)(?P<at>\d{1,6})\]?"
-)
+# the lists that Hugging Face models return: the first hidden state is the input of block 0
+_PART = r"(?:[\w.]*\.)?(?:(?:encoder|decoder)_)?"
+OUTPUTS = re.compile(_PART + r"(?P<list>hidden_states|attentions)(?:[._]?\[?)(?P<at>\d{1,6})\]?")
+STACKED = re.compile(
+    _PART + r"(?P<list>hidden_states|attentions)"
+)  # all in one array, layers first
+LAST = re.compile(_PART + r"last_hidden_state")
 OUTPUTS_LABEL = "Hugging Face hidden states and attentions"
+
+
+def useless(renames: Mapping[str, str], names: Collection[str], program: Program) -> Iterator[str]:
+    """State what is unused in a map: names that no answer has, targets that are not steps."""
+    absent = [_meant(name, names) for name in renames if name not in names]
+    if absent:
+        yield say("answers.map.absent", names=listed(absent))
+    targets = []
+    for name, target in renames.items():
+        try:
+            program.find(target)
+        except LookupFault:
+            if name not in names:  # else said with the answer
+                targets.append(_meant(target, [*program.refs(), *program.aliases]))
+    if targets:
+        yield say("answers.map.targets", names=listed(targets))
+
+
+def _meant(name: str, names: Collection[str]) -> str:
+    """Write a name with one that is like it."""
+    hint = did_you_mean(name, names)
+    return f"{name} ({hint})" if hint else name

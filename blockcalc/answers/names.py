@@ -1,29 +1,31 @@
-"""From the names in a file of answers to the steps of a program."""
+"""Match the names in a file of answers with the steps of a program."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-
-import numpy as np
 
 from blockcalc.answers.answer import (
     Answer,
     Answers,
+    Matched,
     Unreadable,
     fitted,
     heads_fitted,
     last_token,
+    same_numbers,
+    unstacked,
     without_padding,
 )
-from blockcalc.answers.maps import MAPS, OUTPUTS, OUTPUTS_LABEL, NameMap
+from blockcalc.answers.maps import LAST, MAPS, OUTPUTS, OUTPUTS_LABEL, STACKED, NameMap, useless
 from blockcalc.answers.text import unreadable
-from blockcalc.errors import LookupFault
+from blockcalc.errors import Fault, LookupFault
 from blockcalc.messages import say
-from blockcalc.messages.words import dims, listed
+from blockcalc.messages.words import dims, listed, say_count
 from blockcalc.program.program import Program
 
 _COMMAS = re.compile(
@@ -32,34 +34,8 @@ _COMMAS = re.compile(
 
 
 @dataclass(frozen=True)
-class Matched:
-    """Answers by the step that each is of.
-
-    Attributes
-    ----------
-    steps : mapping
-        Each answer by the recorded name of its step; in the shape of the step where only axes of length 1, or the
-        known order of axes of another program, stood between.
-    unreadable : tuple of Unreadable
-        What could not be read, and names of no step.
-    unmatched : tuple of str
-        Names of a dump that are no steps.
-    points : mapping
-        Points by step.
-    remarks : tuple of str
-        Which names were recognized, which layer was taken.
-    """
-
-    steps: Mapping[str, Answer]
-    unreadable: tuple[Unreadable, ...] = ()
-    unmatched: tuple[str, ...] = ()
-    points: Mapping[str, float] | None = None
-    remarks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class _Meant:
-    """What a name of another program means: a step in a layer, or outside of all."""
+    """What a name of another program means: a step in a layer, or outside the layers."""
 
     answer: Answer
     label: str
@@ -67,6 +43,7 @@ class _Meant:
     layer: int | None = None
     table: NameMap | None = None
     name: str = ""
+    outside: bool = False
 
 
 def match(
@@ -83,13 +60,15 @@ def match(
     program : Program
         Forward, or with its backward pass, whose steps begin with ``grad.``.
     renames : mapping, optional
-        Their names to ours, before anything else is looked at.
+        Names in the answers to names of steps; applied first.
     layer : int, optional
-        The layer of the answers that a block without a stack is; by default the only one, or the first.
+        The layer to compare a single block with; by default the only one, or the first.
     """
     own = _Matcher(answers, program, renames or {}, layer)
     own.all()
-    return own.matched()
+    names = {*own.names, *(a.name for a in answers.given), *(u.name for u in answers.unreadable)}
+    warnings = useless(renames or {}, names, program)
+    return replace(own.matched(), warnings=tuple(warnings))
 
 
 class _Matcher:
@@ -103,22 +82,39 @@ class _Matcher:
         self.lost = list(answers.unreadable)
         self.unmatched: list[str] = []
         self.remarks = list(answers.remarks)
+        self.differing: dict[str, list[Answer]] = {}  # typed answers for one step
 
     def matched(self) -> Matched:
+        self.refuse_differing()
         points = {}
         for name, number in self.answers.points:
             try:
                 points[self.program.find(name)] = number
             except LookupFault as error:
                 self.lost.append(unreadable(f"points.{name}", error.faults[0]))
+        blank = {k for k, a in self.steps.items() if not (a.judged.any() or a.total)}
+        lost = self.found(one.name for one in self.lost)
+        handed_in = frozenset({*self.steps, *lost} - blank)
         return Matched(
-            self.steps, tuple(self.lost), tuple(self.unmatched), points, tuple(self.remarks)
+            self.steps,
+            tuple(self.lost),
+            tuple(self.unmatched),
+            points,
+            tuple(self.remarks),
+            handed_in | blank | set(self.found(self.answers.left_open)),
+            handed_in,
         )
+
+    def found(self, names: Iterable[str]) -> Iterator[str]:
+        """Give the steps that names are of, as far as they are of any."""
+        for name in names:
+            with suppress(LookupFault):
+                yield self.program.find(self.renames.get(name, name))
 
     def all(self) -> None:
         """Match by name, then by the names of other programs."""
         rest = []
-        for answer in self.answers.given:
+        for answer in self.given:
             name = self.renames.get(answer.name, answer.name)
             try:
                 self.put(self.program.find(name), answer)
@@ -145,14 +141,18 @@ class _Matcher:
             self.remarks.append(say("answers.layer", layer=chosen, n=others))
 
     def refuse(self, answer: Answer, error: LookupFault) -> None:
-        """Note a name that is no step: typed by hand, it is a mistake."""
+        """Record a name that is not a step; in answers typed by hand it is an error."""
         if self.answers.dump and answer.name not in self.renames:
             self.unmatched.append(answer.name)
         else:
-            self.lost.append(replace(unreadable(answer.name, error.faults[0]), place=answer.place))
+            fault = error.faults[0]
+            if answer.name.startswith("new.") and not any(n.startswith("new.") for n in self.refs):
+                text = say("check.rate", name=answer.name)
+                fault = Fault(text, hint=say("check.rate.hint"))
+            self.lost.append(replace(unreadable(answer.name, fault), place=answer.place))
 
     def put(self, step: str, answer: Answer, quiet: bool = False) -> None:
-        """Keep an answer in the shape of its step, the first of several; the same numbers again are no news."""
+        """Keep an answer in the shape of its step, the first of several; duplicates are ignored."""
         shape = self.refs[step].shape
         answer = fitted(answer, shape)
         if not self.answers.dump and _by_commas(answer, shape):
@@ -160,21 +160,30 @@ class _Matcher:
             text = say("answers.commas", name=answer.name, hint=say("hint.decimal_comma"), **sizes)
             self.lost.append(Unreadable(answer.name, text, answer.place))
             return
-        if step in self.steps:
-            if quiet or np.array_equal(answer.values, self.steps[step].values, equal_nan=True):
-                return
-            text = say("answers.twice", step=step, first=self.steps[step].name, name=answer.name)
-            if self.answers.dump:
-                self.remarks.append(text)
-            else:
-                self.lost.append(Unreadable(answer.name, text, answer.place))
+        first = self.steps.get(step)
+        if first is None or not (first.judged.any() or first.total):
+            self.steps[step] = answer
+        elif quiet or not answer.judged.any() or same_numbers(first, answer):
             return
-        self.steps[step] = answer
+        elif self.answers.dump:
+            text = say("answers.twice", step=step, first=first.name, name=answer.name)
+            self.remarks.append(text)
+        else:
+            self.differing.setdefault(step, [first]).append(answer)
+
+    def refuse_differing(self) -> None:
+        """Refuse typed answers to one step that differ: each is an error that names all."""
+        for step, many in self.differing.items():
+            del self.steps[step]
+            for one in many:
+                others = listed(other.name for other in many if other is not one)
+                text = say("answers.differ", step=step, others=others)
+                self.lost.append(Unreadable(one.name, text, one.place))
 
     # names of other programs --------------------------------------------------------------
 
     def meanings(self, answer: Answer) -> Iterator[_Meant]:
-        """Give what a name may mean, by each map that has it."""
+        """Give the meanings of a name, one for each map that has it."""
         name = answer.name
         if found := OUTPUTS.fullmatch(name):
             at = int(found["at"])
@@ -182,23 +191,51 @@ class _Matcher:
                 yield _Meant(answer, OUTPUTS_LABEL, "attn.weights", at)
             else:
                 yield from self.hidden(answer, at)
+        if LAST.fullmatch(name):
+            end = self.last_state - 1 if self.last_state else None
+            yield _Meant(answer, OUTPUTS_LABEL, "<end>", end, outside=True)
         for table in MAPS:
             inside = table.inside.fullmatch(name)
             key = (inside["name"] or "") if inside else ""
             layer = int(inside["layer"]) if inside and inside["layer"] else None
             suffix = "" if layer is None else f"-{layer}"
             if inside and (step := table.steps.get(f"{answer.op} {key}") or table.steps.get(key)):
-                if f"{table.instead.get(key)}{suffix}" not in self.names:
+                if not self.others(table, key, suffix):
                     yield _Meant(answer, table.label, step, layer, table, key)
-            elif name in table.outside and table.instead.get(name, "") not in self.names:
-                yield _Meant(answer, table.label, table.outside[name], None, table, name)
+                continue
+            step = table.outside.get(f"{answer.op} {name}") or table.outside.get(name)
+            if step and not self.others(table, name):
+                yield _Meant(answer, table.label, step, None, table, name, True)
+
+    def others(self, table: NameMap, name: str, suffix: str = "") -> bool:
+        """Tell whether a name is there that is the step in place of this one."""
+        instead = table.instead.get(name, "").split("|")
+        return any(f"{other}{suffix}" in self.names for other in instead)
 
     @cached_property
     def names(self) -> set[str]:
-        return {answer.name for answer in self.answers.given}
+        return {answer.name for answer in self.given}
+
+    @cached_property
+    def given(self) -> list[Answer]:
+        """List the answers; an array of all hidden states or attentions is split by layer."""
+        found: list[Answer] = []
+        for answer in self.answers.given:
+            name = STACKED.fullmatch(answer.name)
+            step = self.layer_step("attn.weights" if name and name["list"][0] == "a" else None)
+            parts = unstacked(answer, self.refs[step].shape) if name and step else []
+            found += parts or [answer]
+        return found
+
+    def layer_step(self, name: str | None) -> str | None:
+        """Name a step of the first block, or what goes into it."""
+        blocks = self.program.blocks
+        if name is None:
+            return self.program.inputs[0].name
+        return self.targets.get(f"{blocks[0].name}.{name}" if blocks else name)
 
     def hidden(self, answer: Answer, at: int) -> Iterator[_Meant]:
-        """Give what a hidden state is: the first goes into block 0, the last is after the final norm."""
+        """Find the step of a hidden state: the first is the input, the last has the final norm."""
         last = self.last_state
         if at < max(last, 1):
             yield _Meant(answer, OUTPUTS_LABEL, "<in>", at)
@@ -207,11 +244,13 @@ class _Matcher:
 
     @cached_property
     def last_state(self) -> int:
-        states = [f for n in self.names if (f := OUTPUTS.fullmatch(n)) and f["list"][0] == "h"]
-        return max(int(f["at"]) for f in states)
+        """Give the number of the last hidden state, that of layers; 0 where none is known."""
+        found = [f for n in self.names if (f := OUTPUTS.fullmatch(n))]
+        ends = (int(f["at"]) + (f["list"][0] == "a") for f in found)  # attentions have one fewer
+        return max(ends, default=0)
 
     def choose(self, layers: Iterable[int | None]) -> int:
-        """Choose the layer that a block is, where the file has no stack."""
+        """Choose the layer to compare a single block with."""
         there = {n for n in layers if n is not None}
         if self.layer is not None:
             return self.layer
@@ -222,8 +261,7 @@ class _Matcher:
         blocks, prefix = self.program.blocks, ""
         at = meant.layer
         if blocks:
-            outside = meant.table is not None and meant.name in meant.table.outside
-            if at is None and not outside:
+            if at is None and not meant.outside:
                 at = self.layer if self.layer is not None else 0 if len(blocks) == 1 else None
                 if at is None:
                     return None
@@ -233,23 +271,58 @@ class _Matcher:
                 prefix = f"{blocks[at].name}."
         if meant.step == "<in>":
             return blocks[at].inputs[0].name if blocks and at is not None else "x"
-        if meant.step == "<end>" and (not blocks or at == len(blocks) - 1):
+        if meant.step == "<end>" and (not blocks or at in (None, len(blocks) - 1)):
             return self.targets.get("out")
         if meant.step in ("<out>", "<end>"):
             return blocks[at].out.name if blocks and at is not None else self.output
+        if meant.step in ("<normalized>", "<scaled>"):
+            return self.norm(meant, prefix)
+        if meant.step == "<mid>":
+            return self.middle(prefix)
         return next(
             (self.targets[prefix + s] for s in meant.step.split("|") if prefix + s in self.targets),
             None,
         )
 
+    def middle(self, prefix: str) -> str | None:
+        """Name the stream that the last residual adds to: after attention, or after its norm."""
+        last = self.targets.get(f"{prefix}residual2")
+        found = (eq.inputs[0].name for eq in self.program.equations if eq.out.name == last)
+        return next(found, self.targets.get(f"{prefix}residual1"))
+
+    def norm(self, meant: _Meant, prefix: str) -> str | None:
+        """Find the part of the norm that a name of several norms means, by its place among them.
+
+        None, with a remark, where not as many are printed as the block has.
+        """
+        answer, norms = meant.answer, self.norms(prefix, meant.outside)
+        same = [a for a in self.given if (a.name, a.op) == (answer.name, answer.op)]
+        if len(same) == len(norms):
+            return self.targets.get(f"{norms[answer.nth]}.{meant.step[1:-1]}")
+        if not answer.nth and norms:
+            text = say_count("answers.norms", len(same), name=answer.name, of=len(norms))
+            self.remarks.append(text)
+        return None
+
+    def norms(self, prefix: str, final: bool) -> list[str]:
+        """Name the norms of a block that have weights, or the final norm."""
+        found = (s for s in self.program.sections if s.kind.endswith("_norm") and not s.given)
+        return [
+            s.name
+            for s in found
+            if s.name.startswith(prefix) and (s.name == "final_norm") == final
+            for eq in self.program.equations[s.last - 1 : s.last]
+            if eq.inputs[-1].name.endswith((".gamma", ".beta"))
+        ]
+
     @cached_property
     def output(self) -> str | None:
-        """Name what flows out of the only block, before the final norm."""
+        """Name the output of the only block, before the final norm."""
         final = next((s for s in self.program.sections if s.name == "final_norm"), None)
         return final.inputs[0].name if final else self.targets.get("out")
 
     def take(self, meant: _Meant, step: str) -> None:
-        """Keep an answer under its step, its axes in our order where the map knows theirs."""
+        """Keep an answer under its step, its axes in our order if the map knows theirs."""
         answer, shape, table = meant.answer, self.refs[step].shape, meant.table
         if table and meant.name in table.by_token:
             answer = heads_fitted(answer, shape)
@@ -260,19 +333,12 @@ class _Matcher:
                 self.remarks.append(say("answers.last_token", name=answer.name))
                 answer = rows
             if step in self.steps and answer.op == "ADD" and self.steps[step].name == answer.name:
-                del self.steps[step]  # the bias is added to what was printed before
+                del self.steps[step]  # the bias is added to the tensor printed before
         self.put(step, answer, table is not None and table.padded)
 
 
 def _by_commas(answer: Answer, shape: tuple[int, ...]) -> bool:
-    """Tell whether decimal commas made two numbers of each."""
+    """Tell whether decimal commas split each number in two."""
     if answer.place is None or answer.values.size != 2 * math.prod(shape):
         return False
     return _COMMAS.search(answer.place.text or "") is not None
-
-
-def unmatched_remark(matched: Matched) -> str | None:
-    """Say which names of a dump are no steps."""
-    if not matched.unmatched:
-        return None
-    return say("answers.unmatched", names=listed(matched.unmatched))

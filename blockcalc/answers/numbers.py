@@ -11,14 +11,14 @@ import numpy as np
 from blockcalc.answers.answer import Array
 from blockcalc.files.source import Path, short
 from blockcalc.messages import say
-from blockcalc.reading.checker import Checker, depth_of
+from blockcalc.reading.checker import FRACTION, Checker, depth_of, spaces_hint
 
 MOST_AXES = 4
-LONGEST = 6  # signs of an exponent; more is beyond float64
+LONGEST = 6  # characters of an exponent; more is beyond float64
 RANKS = tuple(range(1, MOST_AXES + 1))
-Cell3 = tuple[Array, Array, Array]  # values, which are given, half a unit of each
+Cell3 = tuple[Array, Array, Array]  # values, which cells are given, half a unit of each
 _WORDS = {
-    **{s + word: float(s + "inf") for s in ("", "+", "-") for word in ("inf", ".inf", "infinity")},
+    **{s + word: float(s + "inf") for s in ("", "+", "-") for word in ("inf", ".inf", "infinity", "∞")},
     **{s + word: math.nan for s in ("", "+", "-") for word in ("nan", ".nan")},
 }  # fmt: skip
 
@@ -49,7 +49,7 @@ def half_unit(text: str) -> float:
     digits, _, exponent = text.lower().partition("e")
     places = len(digits) - digits.find(".") - 1 if "." in digits else 0
     power = int(exponent or 0) if len(exponent) < LONGEST else 0
-    if not digits.strip("-+0."):  # a zero is not less exact for its exponent
+    if not digits.strip("-+0."):  # the exponent of a zero does not make it less exact
         power = min(power, 0)
     return _half(power - places) if places or power < 0 else 0.0
 
@@ -60,14 +60,30 @@ def _half(power: int) -> float:
 
 
 def typed_half(value: float) -> float:
-    """Give half a unit of the last digit of a number that was read; without its text, of its shortest one."""
+    """Give half a unit of the last digit of a number: of its text, or else its shortest form."""
     if isinstance(value, int) or not math.isfinite(value):
         return 0.0
     return half_unit(value.text if isinstance(value, Typed) else repr(float(value)))
 
 
+def fraction_half(text: str) -> float:
+    """Bound the error of a fraction: 0 of whole numbers, else by half a unit of each last digit.
+
+    Examples
+    --------
+    >>> fraction_half("1/3"), round(fraction_half("5/1.732"), 6), round(fraction_half("-0.5/3"), 6)
+    (0.0, 0.000834, 0.016667)
+    """
+    over, under = (part.strip() for part in text.split("/"))
+    a, b = float(over), float(under)
+    corners = [
+        (a + i * half_unit(over)) / (b + j * half_unit(under)) for i in (-1, 1) for j in (-1, 1)
+    ]
+    return max(abs(corner - a / b) for corner in corners)
+
+
 def word_value(text: str) -> float | None:
-    """Read nan and inf, by the names that people and programs give them."""
+    """Read the usual spellings of nan and infinity."""
     return _WORDS.get(text.strip().lower())
 
 
@@ -76,7 +92,7 @@ _EXACT = 2**53  # float64 holds every whole number up to here
 
 
 class Cells:
-    """The cells of an answer, row by row: values, which are given, half a unit of each."""
+    """The cells of an answer, row by row: values, which are given, and half a unit of each."""
 
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
@@ -85,7 +101,7 @@ class Cells:
         self.half: list[float] = []
 
     def add(self, value: Any, path: Path) -> None:
-        """Read one cell; what is no number is a fault of the checker."""
+        """Read one cell; report one that is not a number."""
         if isinstance(value, Typed) and (wrong := _beyond(value)):
             self.checker.fault(path, say(wrong, text=short(value.text)), say("hint.too_large"))
         elif isinstance(value, float):
@@ -94,9 +110,15 @@ class Cells:
             self._put(math.nan, 0.0, False)
         elif isinstance(value, str) and (word := word_value(value)) is not None:
             self._put(word, 0.0)
+        elif isinstance(value, str) and not FRACTION.fullmatch(value.strip()):
+            from blockcalc.files.misread import number_hint  # imported only for errors
+
+            hint = number_hint(value) or spaces_hint(value) or say("answers.number.hint")
+            self.checker.fault(path, say("number.text", text=short(value)), hint)
         else:
             number = self.checker.number(value, path)
-            self._put(math.nan if number is None else number, 0.0)
+            half = fraction_half(value) if isinstance(value, str) and number is not None else 0.0
+            self._put(math.nan if number is None else number, half)
 
     def row(self, values: list[Any], path: Path) -> None:
         """Read the cells of a row: at once where they are plain numbers, as most are."""
@@ -115,7 +137,7 @@ class Cells:
         self.judged.append(judged)
 
     def arrays(self, shape: tuple[int, ...]) -> Cell3:
-        """Give values, which are given, and halves in a shape."""
+        """Return values, which cells are given, and halves in a shape."""
         values = np.array(self.values, dtype=np.float64).reshape(shape)
         judged = np.array(self.judged, dtype=bool).reshape(shape)
         half = np.array(self.half, dtype=np.float64).reshape(shape)
@@ -128,7 +150,7 @@ def is_blank(value: Any) -> bool:
 
 
 def _beyond(value: Typed) -> str | None:
-    """Tell what is wrong with a number that float64 cannot hold."""
+    """State what is wrong with a number that float64 cannot hold."""
     if not math.isfinite(value):
         return "number.not_finite"
     return "number.small" if not value and _has_digits(value.text) else None
@@ -139,7 +161,7 @@ def _has_digits(text: str) -> bool:
 
 
 def grid(c: Checker, value: Any, path: Path) -> Cell3 | None:
-    """Read a number, or nested lists of numbers with up to four axes; None where the checker has a fault."""
+    """Read a number, or nested lists of numbers with up to four axes; None after an error."""
     cells = Cells(c)
     if not isinstance(value, list):
         cells.add(value, path)
@@ -155,7 +177,7 @@ def grid(c: Checker, value: Any, path: Path) -> Cell3 | None:
 
 
 def _filled(value: list[Any]) -> list[Any]:
-    """Write a blank that stands for a whole row as a row of blanks."""
+    """Expand a blank in place of a whole row to a row of blanks."""
     rows = [v for v in value if isinstance(v, list)]
     if not rows:
         return value

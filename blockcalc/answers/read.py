@@ -1,31 +1,40 @@
-"""From a file of answers, of whatever kind, to the answers in it."""
+"""Read files of answers of every kind."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from blockcalc.answers.answer import TEXT, Answer, Answers, written
-from blockcalc.answers.dumps import DUMPS, PICKLES, check_dtype, narrow, read_dump, refuse_pickle
+from blockcalc.answers.answer import Answer, Answers, Unreadable, written
+from blockcalc.answers.dumps import (
+    DUMPS,
+    PICKLES,
+    check_dtype,
+    narrow,
+    of_array,
+    read_dump,
+    refuse_pickle,
+)
 from blockcalc.answers.llama import is_llama, read_llama
+from blockcalc.answers.maps import STACKED
 from blockcalc.answers.numbers import Typed
 from blockcalc.answers.tables import read_table
 from blockcalc.answers.text import answers_in, collected
-from blockcalc.errors import Fault, InputError
+from blockcalc.errors import Fault, InputError, Place
 from blockcalc.files.decode import read_text
 from blockcalc.files.sheets import SHEETS
 from blockcalc.files.source import Source
 from blockcalc.messages import say
 from blockcalc.nn.spec import Spec
-from blockcalc.program.bounds import NUMBERS
 from blockcalc.reading.checker import kind_of
 from blockcalc.reading.load import read_file, read_raw
 
-_LLAMA = (".txt", ".log", ".out", "")  # endings of files whose content tells what they are
+# extensions of files whose kind is known only from the content
+_LLAMA = (".txt", ".log", ".out", "")
 
 
 def read_answers(name: str | Path, dtype: str | None = None) -> Answers:
@@ -34,15 +43,15 @@ def read_answers(name: str | Path, dtype: str | None = None) -> Answers:
     Parameters
     ----------
     name : path
-        YAML, JSON, csv, npz, npy, safetensors, an export of our own, or the text of llama.cpp's evaluation
-        callback; ``-`` is standard input, as text.
+        YAML, JSON, csv, npz, npy, safetensors, an export of blockcalc, or the text of
+        llama.cpp's evaluation callback; ``-`` is standard input, as text.
     dtype : str, optional
-        The storage format of the numbers, a key of ``NUMBERS``, over what the file says.
+        The storage format of the numbers, a key of ``NUMBERS``; overrides the file.
 
     Raises
     ------
     InputError
-        The file cannot be read at all; an answer that cannot is one of ``unreadable``.
+        The file cannot be read at all; single answers that cannot are in ``unreadable``.
     UsageError
         There is no such format.
     """
@@ -51,7 +60,7 @@ def read_answers(name: str | Path, dtype: str | None = None) -> Answers:
 
 
 def answers_from(data: Mapping[str, Any], name: str = "<answers>") -> Answers:
-    """Read answers that stand in a mapping: arrays as a program stored them, all else as it would be read from a file.
+    """Read answers from a mapping: arrays as stored numbers, all else as text from a file.
 
     Examples
     --------
@@ -59,15 +68,47 @@ def answers_from(data: Mapping[str, Any], name: str = "<answers>") -> Answers:
     >>> [(a.name, a.read_as, a.judged.tolist()) for a in own]
     [('attn.k', 'text', [[True, False]]), ('attn.q', 'float32', [[True, True]])]
     """
-    arrays = {key: np.asarray(v) for key, v in data.items() if hasattr(v, "__array__")}
-    rest = {key: value for key, value in data.items() if key not in arrays}
+    if not data:
+        raise InputError(Fault(say("answers.none"), Place(name)))
+    entries = dict(_entries(data))
+    rest = {key: value for key, value in entries.items() if not _is_array(value)}
     read = collected(Source(name, "", rest), rest)
-    given = [
-        written(key, a, read_as=a.dtype.name if a.dtype.name in NUMBERS else TEXT)
-        for key, a in arrays.items()
-    ]
-    narrowed, remarks = narrow(given)
-    return replace(read, given=(*read.given, *narrowed), remarks=tuple(remarks))
+    found = [of_array(key, value) for key, value in entries.items() if key not in rest]
+    narrowed, remarks = narrow([a for a in found if isinstance(a, Answer)])
+    lost = (*read.unreadable, *(a for a in found if isinstance(a, Unreadable)))
+    given = (*read.given, *narrowed)
+    return replace(read, given=given, unreadable=lost, remarks=tuple(remarks))
+
+
+def _entries(data: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Give what stands under each name.
+
+    A mapping that holds arrays is a part of names; of a list of hidden states or attentions each
+    has its number.
+    """
+    for key, value in data.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and any(map(_is_array, value.values())):
+            yield from _entries(value, f"{name}.")
+        elif (
+            STACKED.fullmatch(name)
+            and isinstance(value, list | tuple)
+            and any(map(_is_array, value))
+        ):
+            yield from ((f"{name}.{i}", one) for i, one in enumerate(value) if one is not None)
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "O":
+            yield name, value.tolist()  # numbers of Python
+        else:
+            yield name, value
+
+
+def _is_array(value: Any) -> bool:
+    """Tell whether a value is an array, or a list of arrays alone."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(map(_is_array, value))
+    return hasattr(value, "__array__") and not (
+        isinstance(value, np.ndarray) and value.dtype.kind == "O"
+    )
 
 
 def _read(path: Path, name: str) -> Answers:
@@ -85,7 +126,7 @@ def _read(path: Path, name: str) -> Answers:
 
 
 def stored_as(read: Answers, dtype: str | None) -> Answers:
-    """Take numbers for those of a storage format; without one, as they were read.
+    """Treat numbers as those of a storage format; without one, leave them as they were read.
 
     Raises
     ------
@@ -99,7 +140,7 @@ def stored_as(read: Answers, dtype: str | None) -> Answers:
 
 
 def _stored_as(answer: Answer, dtype: str) -> Answer:
-    """Take an answer for numbers of a format; what was written down was rounded once more for that."""
+    """Treat an answer as numbers of a format; written digits round them once more."""
     return replace(answer, read_as=dtype)
 
 
@@ -109,7 +150,7 @@ def read_map(name: str | Path) -> dict[str, str]:
     Raises
     ------
     InputError
-        It is no mapping of texts.
+        It is not a mapping of texts.
     """
     source = read_file(str(name))
     if not isinstance(source.data, dict):
@@ -123,7 +164,7 @@ def read_map(name: str | Path) -> dict[str, str]:
 
 
 def answers_of(spec: Spec) -> Answers:
-    r"""Give the answers of a block's own file, those under ``expect``.
+    r"""Give the answers under ``expect`` in a block's own file.
 
     Examples
     --------

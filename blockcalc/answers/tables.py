@@ -1,6 +1,6 @@
-"""Answers typed into tables: csv and columns apart by tabs, semicolons or spaces.
+"""Answers typed into tables: columns separated by commas, tabs, semicolons or spaces.
 
-A file holds one matrix, named as the file is, or several, each under a line with its name.
+A file holds one matrix, named after the file, or several, each below a line with its name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from blockcalc.reading.checker import Checker
 
 Line = tuple[int, str]
 _SECTION = re.compile(r"\s*(?P<sign>#+)?\s*(?P<name>[A-Za-z_][\w.\[\]-]*)\s*:?[\s,;]*")
-_FILLER = "9.5"  # stands for an open cell where names are looked for: a number, and no name
+_FILLER = "9.5"  # replaces a blank cell when looking for header rows: a number, not a name
 _WHOLE = re.compile(r"[0-9]+")
 
 
@@ -33,7 +33,7 @@ def read_table(text: str, path: Path) -> Answers:
     Raises
     ------
     InputError
-        It has no row.
+        It has no rows.
     """
     lines = list(enumerate(text.split("\n"), 1))
     given: list[Answer] = []
@@ -46,6 +46,8 @@ def read_table(text: str, path: Path) -> Answers:
             if str(said):
                 remarks.append(say("answers.table.names", name=name, names=said))
             given.append(_answer(sheet, name, said))
+            if own[0][0] == 1:  # no line with a name stands above
+                remarks.append(say("answers.by_file", name=name))
         except InputError as error:
             lost.append(unreadable(name, error.faults[0]))
     if not given and not lost:
@@ -54,7 +56,7 @@ def read_table(text: str, path: Path) -> Answers:
 
 
 def _sections(path: Path, lines: Sequence[Line]) -> Iterator[tuple[str, list[Line]]]:
-    """Part the lines by names that stand alone; a comment of one word before no row is left out."""
+    """Split the lines at names on lines of their own; names without rows are dropped."""
     name, own = path.stem, list[Line]()
     for number, line in lines:
         found = _SECTION.fullmatch(line)
@@ -73,7 +75,7 @@ def _has_row(line: str) -> bool:
 
 
 def _names(sheet: Sheet) -> Names:
-    """Tell whether a table has a header row and an index column; open cells are no names."""
+    """Tell whether a table has a header row and an index column; blank cells are not names."""
     held = [list(row.words) for row in sheet.rows]
     corner = held[0][0] == "" and all(_is_name(word) for word in held[0][1:])
     for i, row in enumerate(sheet.rows):
@@ -100,7 +102,7 @@ def _is_number(word: str) -> bool:
 
 
 def _answer(sheet: Sheet, name: str, said: Names) -> Answer:
-    """Read the numbers of a table: all rows of one length, without the header row and the index column."""
+    """Read the numbers of a table, without header row and index column."""
     rows = sheet.rows[1:] if said.header else sheet.rows
     skip = 1 if said.index else 0
     width = len(rows[0].words)
@@ -117,7 +119,7 @@ def _answer(sheet: Sheet, name: str, said: Names) -> Answer:
 
 
 def _cell(sheet: Sheet, cells: Cells, row: Row, i: int, word: str) -> None:
-    """Read one cell; where it is no number, say so at its own place."""
+    """Read one cell; the error for anything but a number has its own place."""
     value = plain_scalar(word)
     cells.add(Typed(word) if type(value) is float and word_value(word) is None else value, ())
     if cells.checker.faults:

@@ -1,8 +1,9 @@
-"""Answers typed into YAML, JSON or a table: what each number says, with half a unit of its last digit."""
+"""Answers typed into YAML or JSON: each number with half a unit of its last digit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -16,29 +17,29 @@ from blockcalc.files.source import Path, Source
 from blockcalc.messages import say
 from blockcalc.reading.checker import Checker, Entries, kind_of, quoted
 from blockcalc.reading.matrices import FORMS, formed
+from blockcalc.reading.value_types import read_points
 
 POINTS = "points"
-_MOST_DEPTH = 8  # names in names
-MOST_WALKED = 2**20  # signs
+_MOST_DEPTH = 8  # levels of nested names
+MOST_WALKED = 2**20  # characters
 
 
 def unreadable(name: str, fault: Fault) -> Unreadable:
     """Make the line of an answer that cannot be read from what is wrong with it."""
-    why = f"{fault.message} ({fault.hint})" if fault.hint else fault.message
-    return Unreadable(name, why, fault.place)
+    return Unreadable(name, fault.message, fault.place, fault.hint)
 
 
 def answers_in(source: Source) -> Answers:
-    """Read the answers of a text: a mapping from steps to numbers, or an export of our own.
+    """Read the answers of a text: a mapping from steps to numbers, or an export of blockcalc.
 
     Raises
     ------
     InputError
-        It is no mapping.
+        It is not a mapping.
     """
     data = source.data
     if isinstance(data, list):
-        return collected(source, {FilePath(source.name).stem: data}, whole=True)
+        return _nameless(source, data)
     if not isinstance(data, dict):
         text = say("answers.mapping", what=kind_of(data))
         raise InputError(Fault(text, source.place(()), say("answers.mapping.hint")))
@@ -49,6 +50,15 @@ def answers_in(source: Source) -> Answers:
     return collected(source, data)
 
 
+def _nameless(source: Source, data: list[Any]) -> Answers:
+    """Read a list without a name as the step that its file is named for."""
+    if source.name.startswith("<"):
+        raise InputError(Fault(say("answers.list"), source.place(()), say("answers.list.hint")))
+    name = FilePath(source.name).stem
+    read = collected(source, {name: data}, whole=True)
+    return replace(read, remarks=(say("answers.by_file", name=name),))
+
+
 def collected(
     source: Source, data: Mapping[str, Any], at: Path = (), whole: bool = False
 ) -> Answers:
@@ -56,28 +66,33 @@ def collected(
     given: list[Answer] = []
     lost: list[Unreadable] = []
     points: list[tuple[str, float]] = []
+    left_open: list[str] = []
     for name, value, path in _entries(data, at):
         c = Checker(source)
         if whole:
             path = ()
         try:
             if path == (*at, POINTS):
-                c.fault(path, say("answers.points", what=kind_of(value)))
+                c.fault(path, say("points.mapping", what=kind_of(value)))
             elif path[len(at) : len(at) + 1] == (POINTS,):
-                if (number := c.number(value, path)) is not None:
+                if (number := read_points(c, value, path)) is not None:
                     points.append((name.partition(".")[2], number))
+            elif is_blank(value):
+                left_open.append(name)
             elif (answer := _answer(c, name, value, path)) is not None:
                 given.append(answer)
         except InputError as error:
             c.faults = list(error.faults)
         lost += [unreadable(name, fault) for fault in c.faults[:1]]
-    return Answers(source.name, tuple(given), tuple(lost), tuple(points))
+    return Answers(
+        source.name, tuple(given), tuple(lost), tuple(points), left_open=tuple(left_open)
+    )
 
 
 def _entries(
     data: Mapping[str, Any], at: Path, prefix: str = "", depth: int = 0
 ) -> Iterator[tuple[str, Any, Path]]:
-    """Give each entry with its name and path; a mapping that stands for no matrix is a part of names."""
+    """Give each entry with its name and path; nested mappings give names with dots."""
     for key, value in data.items():
         name, path = f"{prefix}{key}", (*at, key)
         inner = isinstance(value, dict) and value and not set(value) & set(FORMS)
@@ -88,9 +103,7 @@ def _entries(
 
 
 def _answer(c: Checker, name: str, value: Any, path: Path) -> Answer | None:
-    """Read one entry; None where it is left open or has a fault."""
-    if is_blank(value):
-        return None
+    """Read one entry; None where it has a fault."""
     read_as = TEXT
     if isinstance(value, dict):
         found = _of_form(c, value, path)
@@ -106,7 +119,7 @@ def _answer(c: Checker, name: str, value: Any, path: Path) -> Answer | None:
 
 
 def _place(source: Source, path: Path) -> Place:
-    """Give the place of an answer; a very long text is not read once more for it."""
+    """Give the place of an answer; a very long text is not searched for it."""
     return Place(source.name) if len(source.text) > MOST_WALKED else source.place(path)
 
 
@@ -128,7 +141,8 @@ def _of_form(c: Checker, value: dict[str, Any], path: Path) -> Cell3 | None:
     array = formed(c, value, path, RANKS, Entries(blocks=True))
     if array is None:
         return None
-    half = np.array([typed_half(v) for v in array.ravel()]).reshape(array.shape)
+    typed = "file" in value  # what a rule makes, such as zeros, is exact
+    half = np.array([typed_half(v) if typed else 0.0 for v in array.ravel()]).reshape(array.shape)
     return array, np.ones(array.shape, dtype=bool), half
 
 
@@ -140,7 +154,7 @@ def _file_format(c: Checker, value: dict[str, Any], found: Cell3) -> str:
 
 
 def _export(source: Source, data: dict[str, Any]) -> Answers:
-    """Read an export of our own: each matrix in the precision that it was worked in."""
+    """Read an export of blockcalc: each matrix in the precision that it was computed in."""
     given: list[Answer] = []
     lost: list[Unreadable] = []
     for part in ("inputs", "steps"):
@@ -156,7 +170,8 @@ def _export(source: Source, data: dict[str, Any]) -> Answers:
             if found is not None:
                 dtype = str(entry.get("dtype")) if isinstance(entry, dict) else ""
                 read_as = dtype if dtype in ("float64", "float32") else "float64"
-                with np.errstate(over="ignore"):  # the shortest text of a float32 is not its value
+                # the shortest text of a float32 is not exactly its value
+                with np.errstate(over="ignore"):
                     values = found[0].astype(read_as)
                 given.append(written(name, values, 0.0, found[1], read_as=read_as))
     return Answers(source.name, tuple(given), tuple(lost), dump=True)

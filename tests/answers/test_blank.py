@@ -35,8 +35,8 @@ def test_it_says_how_to_fill_it(tmp_path: Path) -> None:
     )
     assert text == (
         "# Answers for my\\x1bfile.yaml\n"
-        "# Write your numbers over the question marks; what stays ? is not judged.\n"
-        "# A number is right to its last digit: 0.17 to within 0.005. 1/3 is exact.\n"
+        "# Write your numbers over the question marks; a cell that stays ? is not judged.\n"
+        "# A number is right to half a unit of its last digit: 0.17 means 0.165 to 0.175. 1/3 is exact, 1/1.73 is not.\n"
         "# Then: blockcalc check my\\x1bfile.yaml THIS_FILE\n"
         "\n# token 2 × d_model 2\nresidual1:\n  - [?, ?]\n  - [?, ?]\n"
         "\n# Mean of each row: token 2\nnorm1.mean: [?, ?]\n"
@@ -45,6 +45,12 @@ def test_it_says_how_to_fill_it(tmp_path: Path) -> None:
     (residual, _) = read_answers(tmp_path / "a.yaml").given
     assert residual.judged.sum() == 1
     assert residual.half[0, 0] == 0.005
+
+
+def test_the_head_says_which_options_go_with_it() -> None:
+    program = build(loads("x: [[1, 2], [3, 4]]\nattn: {out: [[0, 1], [1, 0]]}\n"))
+    text = blank_text(program, {"residual1"}, None, "a.yaml", " --loss sum", ["Of the loss L\x1b"])
+    assert "# Then: blockcalc check a.yaml THIS_FILE --loss sum\n# Of the loss L\\x1b\n" in text
 
 
 def test_too_many_cells_are_refused() -> None:

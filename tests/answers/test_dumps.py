@@ -14,7 +14,7 @@ from blockcalc.answers.dumps import ENOUGH
 from blockcalc.answers.read import read_answers
 from blockcalc.errors import InputError
 from blockcalc.explain.data import run_arrays
-from blockcalc.files.tensors import MOST_NUMBERS
+from blockcalc.limits import MOST_NUMBERS
 
 SEED = np.random.default_rng(3)
 WIDE = SEED.normal(size=(6, 8))
@@ -148,7 +148,7 @@ def test_what_is_no_number_is_a_line_of_its_own(tmp_path: Path) -> None:
     why = {u.name: u.why for u in found.unreadable}
     assert set(why) == {"obj", "text", "none", "z"}
     assert "pickled" in why["obj"]
-    assert why["none"] == "this list is empty"
+    assert why["none"] == "this array is empty: its shape is 0×3"
 
 
 def test_a_single_number(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_the_sum_of_all(tmp_path: Path) -> None:
     assert answer.total[1] == pytest.approx(0.0000005)
 
 
-def test_an_old_sum_of_what_is_shown_says_nothing(tmp_path: Path) -> None:
+def test_old_sums_of_the_printed_numbers_are_ignored(tmp_path: Path) -> None:
     (answer,) = _read(tmp_path, tensor_text("l_out-0", _array(5, 64), old=True)).given
     assert answer.total is None
     (answer,) = _read(tmp_path, tensor_text("l_out-0", _array(5, 6), old=True)).given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.answers.answer import Answers, written
+from blockcalc.answers.answer import Answers, Matched, Unreadable, written
 from blockcalc.answers.maps import MAPS
-from blockcalc.answers.names import Matched, match, unmatched_remark
+from blockcalc.answers.names import match
 from blockcalc.answers.read import read_answers
 from blockcalc.ops.op import Array
 from blockcalc.program.trace import Trace
@@ -117,19 +118,17 @@ def test_another_shape_stays_as_it_was_given() -> None:
     assert found.steps["attn.q"].values.shape == (H * D, T)
 
 
-def test_a_word_that_is_no_step_is_a_mistake_if_typed() -> None:
+def test_a_typed_name_that_is_not_a_step_is_an_error() -> None:
     trace = _run()
     arrays = {"attn.scors": np.ones(2), "norm": np.ones(2)}
     typed = match(_given(arrays, dump=False), trace.program)
-    assert "did you mean 'attn.scores'" in typed.unreadable[0].why
+    assert "did you mean 'attn.scores'" in typed.unreadable[0].text()
     assert len(typed.unreadable) == 2
     dumped = match(_given(arrays), trace.program)
     assert dumped.unmatched == tuple(arrays)
     assert not dumped.unreadable
-    told = unmatched_remark(dumped)
-    assert told is not None
-    assert "attn.scors" in told
-    assert unmatched_remark(typed) is None
+    assert "attn.scors" in dumped.unmatched
+    assert typed.unmatched == ()
 
 
 def test_an_end_of_several_names_them() -> None:
@@ -144,10 +143,33 @@ def test_two_answers_for_one_step() -> None:
     same = match(_given({"attn.q": q, "q": q}), trace.program)
     assert not same.remarks
     typed = match(_given({"attn.q": q, "q": q + 1}, dump=False), trace.program)
-    assert typed.unreadable[0].why == "q and attn.q are both attn.q; attn.q is read"
+    first, second = typed.unreadable
+    assert (first.name, second.name) == ("attn.q", "q")
+    assert first.why == "q gives other numbers for the same step, attn.q; keep one of them"
+    assert second.why == "attn.q gives other numbers for the same step, attn.q; keep one of them"
+    assert not typed.steps
+    assert typed.handed_in == {"attn.q"}
     dumped = match(_given({"attn.q": q, "q": q + 1}), trace.program)
     assert np.array_equal(dumped.steps["attn.q"].values, q)
     assert len(dumped.remarks) == 1
+
+
+def test_a_step_left_open_under_one_name_may_be_given_under_another() -> None:
+    trace = _run()
+    q = _value(trace, "attn.q")
+    blank = written("q", np.full(q.shape, np.nan), judged=False)
+    for given in ((blank, written("attn.q", q)), (written("attn.q", q), blank)):
+        found = match(Answers("a.yaml", given, left_open=("attn.k",)), trace.program)
+        assert np.array_equal(found.steps["attn.q"].values, q)
+        assert not found.unreadable
+        assert found.named == {"attn.q", "attn.k"}
+        assert found.handed_in == {"attn.q"}
+
+
+def test_new_weights_need_a_learning_rate() -> None:
+    trace = _run()
+    (line,) = match(_given({"new.attn.w_q": np.eye(2)}, dump=False), trace.program).unreadable
+    assert line.text().endswith("which needs its learning rate (write --lr 0.1)")
 
 
 @pytest.mark.parametrize(
@@ -180,6 +202,28 @@ def test_a_map_comes_first() -> None:
     found = match(_given(arrays), trace.program, renames)
     assert set(found.steps) == {"attn.q", "attn.v"}
     assert [u.name for u in found.unreadable] == ["odd"]
+
+
+def test_a_map_says_which_names_no_answer_has_and_which_targets_are_no_step() -> None:
+    trace = _run()
+    renames = {"my_q": "attn.q", "my.k": "attn.kk", "layer.v": "attn.v", "gone": "attn.scors"}
+    answers = {"my_q": _value(trace, "attn.q"), "my_k": _value(trace, "attn.k")}
+    found = match(_given(answers), trace.program, renames)
+    absent, targets = found.warnings
+    assert absent == (
+        "Names of the map that no answer has: my.k (did you mean 'my_k'?), layer.v, gone."
+    )
+    assert "attn.scors (did you mean 'attn.scores'?)" in targets
+    assert "attn.v" not in targets
+    assert match(_given(answers), trace.program, {"my_q": "attn.q"}).warnings == ()
+
+
+def test_a_map_may_name_a_stack_and_what_could_not_be_read() -> None:
+    trace = _run()
+    answers = _given({"hidden_states": np.ones((2, T, C))})
+    answers = replace(answers, unreadable=(Unreadable("odd", "why"),))
+    renames = {"hidden_states.1": "out", "hidden_states": "x", "odd": "attn.q"}
+    assert match(answers, trace.program, renames).warnings == ()
 
 
 def test_points_by_step() -> None:
@@ -242,7 +286,7 @@ def test_transformer_lens() -> None:
     found = match(_given({**arrays, "hook_embed": np.ones((1, T, C))}), trace.program)
     _holds(trace, found, steps | {"x"})
     assert found.unmatched == ("hook_embed",)
-    assert found.remarks == ("Names of TransformerLens: 17.",)
+    assert found.remarks == ("Names of TransformerLens recognized: 17.",)
 
 
 def test_transformer_lens_of_a_stack() -> None:
@@ -314,6 +358,43 @@ def test_hidden_states(form: str) -> None:
             *(f"blocks.{k}.attn.weights" for k in range(3)),
         },
     )
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("prefix", ["", "encoder_", "outputs."])
+def test_hidden_states_and_attentions_in_one_array_each(prefix: str, batch: bool) -> None:
+    trace = _stack()
+    states = np.stack([_value(trace, n) for n in ("x", "blocks.0.out", "blocks.1.out", "out")])
+    weights = np.stack([_value(trace, f"blocks.{k}.attn.weights") for k in range(3)])
+    last = _value(trace, "out")
+    arrays = {"hidden_states": states, "attentions": weights, "last_hidden_state": last[None]}
+    if batch:
+        arrays = {n: a if "last" in n else a[:, None] for n, a in arrays.items()}
+    found = match(_given({prefix + n: a for n, a in arrays.items()}), trace.program)
+    steps = {"x", "blocks.0.residual2", "blocks.1.residual2", "final_norm"}
+    _holds(trace, found, steps | {f"blocks.{k}.attn.weights" for k in range(3)})
+    assert found.remarks == ("Names of Hugging Face hidden states and attentions recognized: 8.",)
+
+
+def test_the_last_hidden_state_alone() -> None:
+    trace, one = _stack(), _run(final=True)
+    for own in (trace, one):
+        found = match(_given({"last_hidden_state": _value(own, "out")[None]}), own.program)
+        _holds(own, found, {"final_norm"})
+
+
+def test_the_last_hidden_state_is_not_that_of_an_earlier_layer() -> None:
+    one = _run(final=True)
+    arrays = {f"attentions.{k}": np.ones((1, H, T, T)) for k in range(3)}
+    arrays |= {"last_hidden_state": np.ones((1, T, C)), "cross_attentions.0": np.ones((1, H, T, T))}
+    assert set(match(_given(arrays), one.program).steps) == {"attn.weights"}
+    assert set(match(_given(arrays), one.program, layer=2).steps) == {"attn.weights", "final_norm"}
+
+
+def test_an_array_that_is_no_stack_of_a_step_stays_whole() -> None:
+    trace = _run()
+    found = match(_given({"hidden_states": np.ones((3, T + 1, C))}), trace.program)
+    assert found.unmatched == ("hidden_states",)
 
 
 def test_hidden_states_of_one_block() -> None:
@@ -430,11 +511,15 @@ def test_maps_name_steps_that_are_in_the_vocabulary() -> None:
         _run("post", kind="rms", gated=True, rope={"theta": 10, "style": "half"}),
     ]
     runs.append(_run(fused=True, bias=False))
-    known = {n for t in runs for n in (*t.program.refs(), *t.program.aliases)} | {"<in>", "<out>"}
+    known = {n for t in runs for n in (*t.program.refs(), *t.program.aliases)}
+    known |= {"<in>", "<out>", "<mid>", "<normalized>", "<scaled>"}
     for table in MAPS:
+        names = {*table.steps, *table.outside}
         for step in {*table.steps.values(), *table.outside.values()}:
             assert any(s in known for s in step.split("|")), (table.label, step)
-        assert set(table.instead) <= {*table.steps, *table.outside}
+        assert {
+            n for name, others in table.instead.items() for n in (name, *others.split("|"))
+        } <= names
         assert table.by_token <= set(table.steps)
 
 
@@ -445,6 +530,7 @@ def _llama(trace: Trace, padded: int = 0, last: bool = False) -> str:
     v = {
         n: _value(trace, n)
         for n in (
+            "norm1.normalized",
             "norm1",
             "attn.q",
             "attn.k",
@@ -455,6 +541,7 @@ def _llama(trace: Trace, padded: int = 0, last: bool = False) -> str:
             "attn.concat",
             "attn.out",
             "residual1",
+            "norm2.normalized",
             "norm2",
             "ffn.gate",
             "ffn.gate_act",
@@ -470,7 +557,7 @@ def _llama(trace: Trace, padded: int = 0, last: bool = False) -> str:
     end = slice(-1, None) if last else slice(None)
     parts = [
         ("inp_embd", _value(trace, "x"), "GET_ROWS"),
-        ("norm-0", v["norm1"], "RMS_NORM"),
+        ("norm-0", v["norm1.normalized"], "RMS_NORM"),
         ("attn_norm-0", v["norm1"], "MUL"),
         ("Qcur-0", v["attn.q"], "MUL_MAT"),
         ("Qcur-0 (reshaped)", v["attn.q"].reshape(T, H, D), "RESHAPE"),
@@ -485,7 +572,7 @@ def _llama(trace: Trace, padded: int = 0, last: bool = False) -> str:
         ("kqv_out-0", v["attn.concat"], "CONT"),
         ("attn_out-0", v["attn.out"], "MUL_MAT"),
         ("ffn_inp-0", v["residual1"][end], "ADD"),
-        ("norm-0", v["norm2"][end], "RMS_NORM"),
+        ("norm-0", v["norm2.normalized"][end], "RMS_NORM"),
         ("ffn_norm-0", v["norm2"][end], "MUL"),
         ("ffn_gate-0", v["ffn.gate"][end], "MUL_MAT"),
         ("ffn_silu-0", v["ffn.gate_act"][end], "UNARY"),
@@ -499,6 +586,8 @@ def _llama(trace: Trace, padded: int = 0, last: bool = False) -> str:
 
 STEPS = {
     "x",
+    "norm1.normalized",
+    "norm2.normalized",
     "norm1",
     "attn.q",
     "attn.k",
@@ -521,7 +610,13 @@ STEPS = {
 }
 
 
-ALONE = {"residual1", "norm2", "residual2", *(s for s in STEPS if s.startswith("ffn."))}
+ALONE = {
+    "residual1",
+    "norm2.normalized",
+    "norm2",
+    "residual2",
+    *(s for s in STEPS if s.startswith("ffn.")),
+}
 
 
 @pytest.mark.parametrize("padded", [0, 27])
@@ -531,8 +626,8 @@ def test_llama_cpp(tmp_path: Path, padded: int, last: bool) -> None:
     (tmp_path / "a.log").write_text(_llama(trace, padded, last))
     found = match(read_answers(tmp_path / "a.log"), trace.program)
     assert set(found.steps) == STEPS
-    assert found.unmatched == ("norm-0",)
-    assert len(found.remarks) == 2 + 8 * last
+    assert found.unmatched == ()
+    assert len(found.remarks) == 1 + 9 * last
     for step, answer in found.steps.items():
         value = trace.arrays[step]
         assert answer.values.shape == value.shape, step
@@ -565,3 +660,96 @@ def test_llama_cpp_with_biases(tmp_path: Path) -> None:
     assert set(found.steps) == {"attn.q", "attn.out", "ffn.pre", "ffn.out", "x"}
     for step, answer in found.steps.items():
         assert np.abs(answer.values - trace.arrays[step])[answer.judged].max() <= 0.000051, step
+
+
+def _norms(trace: Trace, block: str = "", at: int = 0) -> str:
+    """Print the norms of a layer as build_norm names them: weights, then a bias."""
+    parts = [(n, p) for n in ("norm1", "norm2") for p in ("normalized", "scaled", "")]
+    text = ""
+    for norm, part in parts:
+        own = {"normalized": "norm", "scaled": "norm_w"}.get(
+            part, {"norm1": "attn_norm", "norm2": "ffn_norm"}[norm]
+        )
+        op = {"normalized": "NORM", "scaled": "MUL"}.get(part, "ADD")
+        step = f"{block}{norm}.{part}".rstrip(".")
+        text += tensor_text(f"{own}-{at}", _value(trace, step), op)
+    return text
+
+
+def _match_llama(tmp_path: Path, text: str, trace: Trace, **more: Any) -> Matched:
+    (tmp_path / "a.log").write_text(text)
+    return match(read_answers(tmp_path / "a.log"), trace.program, **more)
+
+
+def _near(trace: Trace, found: Matched) -> None:
+    for step, answer in found.steps.items():
+        assert np.abs(answer.values - trace.arrays[step])[answer.judged].max() <= 0.000051, step
+
+
+def test_llama_cpp_norms_of_one_name_are_told_apart_by_their_order(tmp_path: Path) -> None:
+    trace = _stack()
+    text = "".join(_norms(trace, f"blocks.{k}.", k) for k in range(3))
+    last = tensor_text("norm", _value(trace, "final_norm.normalized"), "NORM")
+    found = _match_llama(tmp_path, text + last, trace)
+    steps = {
+        f"blocks.{k}.norm{i}{p}"
+        for k in range(3)
+        for i in (1, 2)
+        for p in ("", ".normalized", ".scaled")
+    }
+    assert set(found.steps) == steps | {"final_norm.normalized"}
+    _near(trace, found)
+
+
+def test_llama_cpp_norms_of_a_second_evaluation_are_left_out(tmp_path: Path) -> None:
+    trace = _run()
+    text = tensor_text("inp_embd", _value(trace, "x"), "GET_ROWS") + _norms(trace)
+    found = _match_llama(tmp_path, text + text, trace)
+    assert set(found.steps) == {
+        "x",
+        *(f"norm{i}{p}" for i in (1, 2) for p in ("", ".normalized", ".scaled")),
+    }
+    _near(trace, found)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_llama_cpp_norms_that_are_not_as_many_as_the_block_has_are_ambiguous(
+    tmp_path: Path, n: int
+) -> None:
+    trace = _run()
+    text = tensor_text("norm-0", _value(trace, "norm1.normalized"), "NORM") * n
+    text += tensor_text("norm", _value(trace, "x"), "NORM") * 2
+    found = _match_llama(tmp_path, text, trace)
+    assert found.steps == {}
+    assert found.unmatched == ("norm-0",) * n + ("norm", "norm")
+    (remark,) = found.remarks
+    times = "once" if n == 1 else f"{n} times"
+    assert f"norm-0 is printed {times}, and the block has 2 norms" in remark
+
+
+@pytest.mark.parametrize(("order", "step"), [("pre", "residual1"), ("post", "norm1")])
+def test_llama_cpp_ffn_inp_is_what_the_second_residual_adds_to(
+    tmp_path: Path, order: str, step: str
+) -> None:
+    trace = _run(order)
+    found = _match_llama(tmp_path, tensor_text("ffn_inp-0", _value(trace, step), "ADD"), trace)
+    assert set(found.steps) == {step}
+    _near(trace, found)
+
+
+def test_llama_cpp_inputs_are_those_after_scale_or_norm_of_the_embedding(tmp_path: Path) -> None:
+    trace = _run()
+    text = tensor_text("inp_embd", _value(trace, "x") - 1, "GET_ROWS")
+    text += tensor_text("inp_embd", _value(trace, "x") - 2, "ADD")
+    found = _match_llama(tmp_path, text + tensor_text("inp_norm", _value(trace, "x"), "ADD"), trace)
+    assert set(found.steps) == {"x"}
+    _near(trace, found)
+
+
+def test_llama_cpp_fused_projection_with_a_bias(tmp_path: Path) -> None:
+    trace = _run(fused=True)
+    array = _value(trace, "attn.qkv")
+    text = tensor_text("wqkv-0", array - 1) + tensor_text("wqkv_b-0", array, "ADD")
+    found = _match_llama(tmp_path, text, trace)
+    assert set(found.steps) == {"attn.qkv"}
+    _near(trace, found)

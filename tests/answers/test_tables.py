@@ -63,7 +63,10 @@ def test_a_name_before_no_row_is_left_out(tmp_path: Path) -> None:
 def test_names_of_rows_and_columns_are_left_out(tmp_path: Path, text: str) -> None:
     found = _read(tmp_path, text)
     assert found.given[0].values[0, :2].tolist() == [0.5, 1.5]
-    assert len(found.remarks) == 1
+    assert [("header" in remark, "named for" in remark) for remark in found.remarks] == [
+        (True, False),
+        (False, True),
+    ]
 
 
 def test_an_open_corner_is_no_header(tmp_path: Path) -> None:
@@ -79,7 +82,7 @@ def test_what_cannot_be_read_has_its_place(tmp_path: Path) -> None:
     assert why["a"].why.startswith("this row has 1 number")
     assert "2x" in why["b"].why
     assert (why["b"].place.line, why["b"].place.column) == (5, 3)  # type: ignore[union-attr]
-    assert "point" in why["c"].why
+    assert "point" in why["c"].text()
     assert [a.name for a in found.given] == ["d"]
 
 

@@ -13,11 +13,14 @@ import pytest
 
 from blockcalc import load, loads, run
 from blockcalc.answers.answer import Answers
-from blockcalc.answers.numbers import half_unit
+from blockcalc.answers.numbers import Typed, half_unit
 from blockcalc.answers.read import answers_of, read_answers, read_map
+from blockcalc.answers.text import answers_in
 from blockcalc.errors import InputError, UsageError
 from blockcalc.explain.data import run_data
 from blockcalc.explain.steps import explain
+from blockcalc.files.decode import read_text
+from blockcalc.views.formats.json import json_bytes
 from tests.helpers import sample_specs
 
 
@@ -147,12 +150,73 @@ def test_a_named_file(tmp_path: Path) -> None:
     assert not q.half.any()
     assert t.half == pytest.approx(np.array([[0.005, 0.05]]))
     assert z.values.tolist() == [0, 0]
+    assert not z.half.any()  # what a rule makes is exact
     assert [u.name for u in found.unreadable] == ["n", "b"]
 
 
 def test_the_file_alone_is_one_matrix(tmp_path: Path) -> None:
-    (answer,) = _read(tmp_path, "[[0.5, 1]]", "attn.q.json").given
-    assert answer.name == "attn.q"
+    found = _read(tmp_path, "[[0.5, 1]]", "attn.q.json")
+    assert found.given[0].name == "attn.q"
+    assert found.remarks == (
+        "Numbers without a name are those of the step that the file is named for: attn.q.",
+    )
+
+
+def test_a_list_without_a_file_has_no_name() -> None:
+    with pytest.raises(InputError, match="this list has no name of a step"):
+        answers_in(read_text("[[0.5, 1]]", "<stdin>", Typed))
+
+
+NUMBERS = [
+    ("1.414", 0.0005), ("1e-3", 0.0005), ("1.5e-3", 5e-5), ("1.2E+02", 5), ("-.5", 0.05), ("-7", 0), ("1e3", 0),
+    ("1/3", 0), ("-1/3", 0), ("+2/4", 0),
+    ("5/1.732", 5 / 1.7315 - 5 / 1.732), ("-5/1.732", 5 / 1.7315 - 5 / 1.732), ("0.5/3", 0.05 / 3), ("1/3.0", 1 / 2.95 - 1 / 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "half"), NUMBERS)
+@pytest.mark.parametrize("name", ["a.yaml", "a.json", "a.csv"])
+def test_how_exact_a_number_is(tmp_path: Path, text: str, half: float, name: str) -> None:
+    """Only whole numbers and fractions of them are exact: a decimal in a fraction is rounded."""
+    plain = text if "/" not in text else f'"{text}"'
+    plain = plain.replace("+", "").replace("-.", "-0.") if name == "a.json" else plain
+    content = f"{text},0.25\n" if name == "a.csv" else f'{{"a": [{plain}, 0.25]}}'
+    (answer,) = _read(tmp_path, content, name).given
+    assert answer.half.ravel()[0] == pytest.approx(half, rel=1e-9)
+
+
+REFUSED = {
+    "√2": "write a decimal", "sqrt(2)": "write a decimal", "50%": "write a decimal", "2/√2": "write a decimal",
+    "1_000": "write a decimal", "1'000": "write a decimal", "1 / 3": "write a decimal", "~0.17": "write a decimal",
+    "1 000": "with commas", "−0.5": "minus sign", "１.５": "full-width", "½": "'1/2'", "1½": "3/2 for 1 1/2",
+    "1 1/2": "3/2 for 1 1/2", "1.5×10⁻³": "1.5e-3", "1.5*10^-3": "1.5e-3", "1e400": "float64",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "hint"), REFUSED.items())
+def test_what_is_no_number_is_refused_with_what_to_write(
+    tmp_path: Path, text: str, hint: str
+) -> None:
+    (line,) = _read(tmp_path, f"a: [1.5, {text}, 2]\n").unreadable
+    assert hint in line.text()
+    assert text in line.why
+
+
+def test_a_row_without_brackets_is_refused_with_them(tmp_path: Path) -> None:
+    (line,) = _read(tmp_path, "norm1.mean: 1.5, 1.63, 2.15\n").unreadable
+    assert "write a row as [1, 2, 3]" in line.text()
+
+
+def test_signs_of_infinity(tmp_path: Path) -> None:
+    (answer,) = _read(tmp_path, "a: [-∞, -inf, -.inf, ∞]\n").given
+    assert answer.values.tolist() == [-np.inf, -np.inf, -np.inf, np.inf]
+
+
+@pytest.mark.parametrize("points", ["-1", ".nan", ".inf", "1e9", "two", "[1]", "true"])
+def test_points_that_are_refused(tmp_path: Path, points: str) -> None:
+    found = _read(tmp_path, f"a: [1]\npoints: {{a: {points}, b: 2.5}}\n")
+    assert found.points == (("b", 2.5),)
+    assert [line.name for line in found.unreadable] == ["points.a"]
 
 
 @pytest.mark.parametrize("text", ["3", "word", "[1, 2", "a: 1\na: 2\n", ""])
@@ -258,7 +322,7 @@ def test_a_block_file_as_answers_gives_its_own(tmp_path: Path) -> None:
 def test_our_own_json(tmp_path: Path, spec: Any, dtype: str) -> None:
     trace = run(spec, dtype)
     path = tmp_path / "a.json"
-    path.write_text(json.dumps(run_data(spec, trace, explain(spec, trace))))
+    path.write_bytes(json_bytes(run_data(spec, trace, explain(spec, trace))))
     found = read_answers(path)
     assert not found.unreadable
     assert found.dump
