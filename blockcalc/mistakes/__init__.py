@@ -1,1 +1,1 @@
-"""The catalogue of mistakes: what each makes of a block, as data."""
+"""The catalogue of mistakes, as data: what each changes in a block."""

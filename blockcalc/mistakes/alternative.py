@@ -1,13 +1,14 @@
-"""Mistakes as data: a name, and the equations that someone who makes it works instead."""
+"""Mistakes as data: a name, and the equations that are computed instead."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from blockcalc.nn.norms import NORMS
 from blockcalc.nn.spec import Spec
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.expr import Slot
@@ -17,20 +18,22 @@ from blockcalc.program.trace import Trace
 
 NEW = "~"  # before the name of a step that only an alternative has
 
+NORM_KINDS = tuple(f"{kind}_norm" for kind in NORMS)  # the kinds of sections that are norms
+
 
 @dataclass(frozen=True)
 class Alternative:
-    """What is worked instead where a mistake is made at one place.
+    """What is computed instead if a mistake is made at one place.
 
     Attributes
     ----------
     equations : tuple of Equation
-        Those that take the place of the program's by the name of their result, and new ones, whose names begin with
-        ``~``, that they need.
+        Those that replace equations of the program, by the name of the result, and new ones
+        that they need, whose names begin with ``~``.
     arrays : mapping
         Inputs with other numbers, and new ones.
     words : mapping
-        What the sentence of the mistake names, such as the eps.
+        The fields of the sentence of the mistake, such as the eps.
     """
 
     equations: tuple[Equation, ...] = ()
@@ -38,13 +41,15 @@ class Alternative:
     words: Mapping[str, Any] = field(default_factory=dict)
 
     def holds(self, other: Alternative) -> bool:
-        """Tell whether another is a part of it."""
-        return set(other.equations) <= set(self.equations) and all(
+        """Tell whether another alternative is part of this one."""
+        mine = {id(eq) for eq in self.equations}
+        same = (id(eq) in mine or eq in self.equations for eq in other.equations)
+        return all(same) and all(
             self.arrays.get(name) is array for name, array in other.arrays.items()
         )
 
     def with_(self, other: Alternative) -> Alternative | None:
-        """Make both; None where they change the same thing."""
+        """Combine two alternatives; None if they change the same step or input."""
         mine = {eq.out.name for eq in self.equations} | self.arrays.keys()
         if mine & ({eq.out.name for eq in other.equations} | other.arrays.keys()):
             return None
@@ -57,13 +62,13 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Block:
-    """The block that is checked: what the alternatives are made from.
+    """The block that is checked, from which alternatives are made.
 
     Attributes
     ----------
     spec : Spec
     trace : Trace
-        Its right numbers; the backward pass too, where gradients are given.
+        The right numbers, with the backward pass if gradients are given.
     """
 
     spec: Spec
@@ -74,12 +79,12 @@ class Block:
         return self.trace.program
 
     def equation(self, name: str) -> Equation | None:
-        """Give the equation of a step by its recorded name or an alias; None where there is none."""
+        """Give the equation of a step by its recorded name or an alias; None if there is none."""
         own = self.program.aliases.get(name, name)
         return next((eq for eq in self.program.equations if eq.out.name == own), None)
 
     def sections(self, *kinds: str) -> Iterator[Section]:
-        """Yield the worked sections of some kinds, of every block of a stack."""
+        """Yield the computed sections of some kinds, in every block of a stack."""
         for section in self.program.sections:
             if section.kind in kinds and section.whole and not section.given:
                 yield section
@@ -89,14 +94,14 @@ class Block:
         return self.program.equations[section.first : section.last]
 
     def ending(self, *ends: str) -> Iterator[Equation]:
-        """Yield the equations of the forward pass whose names end so, in whole parts, in every block."""
+        """Yield the forward equations of every block whose names end in one of these parts."""
         stop = self.program.forward
         for eq in self.program.equations[:stop]:
             if any(eq.out.name == end or eq.out.name.endswith(f".{end}") for end in ends):
                 yield eq
 
     def named(self, eq: Equation, section: Section | str, name: str) -> Equation | None:
-        """Give the step of this name that stands in the same section, by its short name: ``q`` of ``blocks.0.attn``."""
+        """Give a step of a section by its short name: ``q`` of ``blocks.0.attn``."""
         prefix = section if isinstance(section, str) else section.name
         return self.equation(f"{prefix}.{name}")
 
@@ -114,11 +119,11 @@ class Mistake:
     steps : str
         The steps at which it is made, as a pattern: ``attn.scaled``.
     alternatives : callable
-        Yields what is worked instead, one alternative for each place of a block where it can be made.
+        Yields one alternative for each place of a block where the mistake can be made.
     same_result : bool
-        Whether what follows comes out right: another way, and no mistake.
+        Whether later steps come out right: another way, not a mistake.
     general : bool
-        Whether more special entries go first, as where a whole step was copied.
+        Whether more specific mistakes go first, as they do before a copied step.
     """
 
     name: str
@@ -129,31 +134,45 @@ class Mistake:
 
 
 def no_place(block: Block) -> Iterator[Alternative]:
-    """Yield nothing: a slip is made from its cell, and not from the block."""
+    """Yield nothing: a slip is made from its cell, not from the block."""
     return iter(())
+
+
+def everywhere(places: Sequence[Alternative]) -> Iterator[Alternative]:
+    """Make each form of a mistake, such as another eps, at every place where it can be made."""
+    forms: dict[str, list[Alternative]] = {}
+    for place in places:
+        words = {key: word for key, word in place.words.items() if key != "own"}
+        forms.setdefault(repr(sorted(words.items())), []).append(place)
+    for form in forms.values():
+        every: Alternative | None = form[0]
+        for place in form[1:]:
+            every = every.with_(place) if every else None
+        if every is not None and len(form) > 1:
+            yield every
 
 
 # what alternatives are built with ----------------------------------------------------------------
 
 
 def instead(eq: Equation, op: Op, *inputs: Ref) -> Equation:
-    """Work a step by another operation, or of other operands; without any, of its own."""
+    """Compute a step by another operation; without operands, from its own."""
     return Equation(eq.out, op, inputs or eq.inputs)
 
 
 def copied(eq: Equation, source: Ref) -> Equation:
-    """Take another matrix in place of a step."""
+    """Replace a step by another matrix."""
     return Equation(eq.out, Elementwise(Slot(0)), (source,))
 
 
 def extra(name: str, op: Op, *inputs: Ref) -> Equation:
-    """Write a step that only an alternative has; its shape is that which the operation gives."""
+    """Make a step that only an alternative has; the operation gives its shape."""
     axes, shape = op.result(inputs)
     return Equation(Ref(NEW + name, name, axes, shape, "computed"), op, inputs)
 
 
 def constant(name: str, array: Array, like: Ref) -> Ref:
-    """Name an input that only an alternative has; its numbers go under ``arrays``."""
+    """Make an input that only an alternative has; its numbers go into ``arrays``."""
     return Ref(
         NEW + name,
         name,
@@ -164,7 +183,7 @@ def constant(name: str, array: Array, like: Ref) -> Ref:
 
 
 def moving(make: Alternatives) -> Alternatives:
-    """Leave out what changes no number of a block; new steps stand before those that need them."""
+    """Drop equations that change no number; new steps come before those that need them."""
 
     def only(block: Block) -> Iterator[Alternative]:
         return (change for change in make(block) if _moves(block, change))
@@ -189,17 +208,17 @@ def _moves(block: Block, change: Alternative) -> bool:
 def rewritten(
     block: Block, program: Program, arrays: Mapping[str, Array], **words: Any
 ) -> Alternative:
-    """Give the alternative of another program, such as that of a spec with another eps: what differs in it.
+    """Make an alternative of what differs in another program, such as one with another eps.
 
-    A step of the block that the other program does not have, because it is only another name there, is that other
-    step; one that it lacks altogether is left as it is.
+    A step that is only an alias in the other program is replaced by the step it stands for; one
+    that it does not have is left unchanged.
     """
     own = {eq.out.name: eq for eq in block.program.equations}
     other = {eq.out.name: eq for eq in program.equations}
     refs = program.refs()
     found = [
         eq for name, eq in other.items() if name not in own or _differs(own[name], eq)
-    ]  # in its order: what is new stands before those that need it
+    ]  # in its order: new steps come before those that need them
     for name, eq in own.items():
         alias = program.aliases.get(name)
         if name not in other and alias is not None and alias != name and alias in refs:

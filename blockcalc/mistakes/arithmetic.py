@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from blockcalc.mistakes.alternative import Alternative, Block, Mistake, copied, extra, instead
-from blockcalc.ops.elementwise import ITSELF, Elementwise
-from blockcalc.ops.expr import At, Expr
+from blockcalc.ops.elementwise import Elementwise
+from blockcalc.ops.expr import ITSELF, At, Expr
 from blockcalc.ops.matmul import Gram, MatMul
 from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
 from blockcalc.program.bounds import NUMBERS, Format
@@ -27,7 +27,7 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class Inexact(Op):
-    """Another operation, with some of its operands rounded first, or its result after.
+    """An operation with some operands rounded before, or its result after.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Inexact(Op):
         Its operands.
     result_to : Rounding or Format, optional
     operands_to : tuple
-        For each operand what it is rounded to, or None.
+        For each operand the rounding, or None.
     """
 
     exact: Op
@@ -61,7 +61,7 @@ class Inexact(Op):
         return self.exact.cell(at, refs)
 
     def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
-        """Bound how far the result may lie from that of other operands: rounding keeps the order of numbers."""
+        """Bound the error; rounding keeps the order of numbers, so its ends bound it."""
         value = np.asarray(self.exact.forward(self._operands(xs)))
         each = zip(xs, errors, self.operands_to or (None,) * len(xs), strict=True)
         moved = [_moved(to, x, e) for x, e, to in each]
@@ -75,7 +75,7 @@ class Inexact(Op):
 
 
 def _moved(to: Rounding | Format | None, value: Array, error: Array) -> Array:
-    """Tell how far a rounded number may move where the number itself may by an error."""
+    """Bound the change of a rounded number, given a bound on that of the number."""
     if to is None:
         return error
     with np.errstate(all="ignore"):
@@ -88,13 +88,13 @@ def _moved(to: Rounding | Format | None, value: Array, error: Array) -> Array:
 
 
 def _digits(kinds: Sequence[tuple[str, int]]) -> Iterator[tuple[Rounding, dict[str, str]]]:
-    """Give each rounding with its words, as ``--round`` takes it: 3 is decimals, 4sf significant figures."""
+    """Yield roundings as ``--round`` writes them: 3 for decimals, 4sf for significant figures."""
     for kind, digits in kinds:
         yield Rounding(kind, digits), {"digits": f"{digits}{'' if kind == 'decimals' else 'sf'}"}
 
 
 def rounded_each_step(block: Block) -> Iterator[Alternative]:
-    """Round every step to so many decimals, or significant digits."""
+    """Round every step to some decimals or significant figures."""
     kinds = [("decimals", n) for n in range(1, 6)] + [("significant", n) for n in range(2, 6)]
     own = block.trace.rounding
     for rounding, words in _digits(kinds):
@@ -111,7 +111,7 @@ def rounded_each_step(block: Block) -> Iterator[Alternative]:
 
 
 def softmax_rounded_row(block: Block) -> Iterator[Alternative]:
-    """Go on with rounded weights of which a row does not add to 1."""
+    """Use rounded weights of which a row does not add up to 1."""
     for section in block.sections("softmax"):
         eq = block.inside(section)[-1]
         for rounding, words in _digits([("decimals", n) for n in range(1, 5)]):
@@ -137,7 +137,7 @@ def softmax_rounded_row(block: Block) -> Iterator[Alternative]:
 
 
 def _products(block: Block, factors: Format, result: Format | None) -> Alternative:
-    """Round the factors of every matrix product, and what it gives."""
+    """Round the factors and the result of every matrix product."""
     return Alternative(
         tuple(
             instead(
@@ -154,7 +154,7 @@ def _products(block: Block, factors: Format, result: Format | None) -> Alternati
 
 
 def _steps(block: Block, to: Format, inputs: bool, kernels: bool) -> Alternative:
-    """Round every step, the inputs too or not; where a softmax or a norm is one kernel, only what it gives."""
+    """Round every step, with or without the inputs; of a kernel only its result."""
     inner = {
         eq.out.name
         for s in block.program.sections
@@ -174,7 +174,7 @@ def _steps(block: Block, to: Format, inputs: bool, kernels: bool) -> Alternative
 
 def _arithmetic(name: str) -> Alternatives:
     def work(block: Block) -> Iterator[Alternative]:
-        """Work in this precision: every step, whole kernels, or products alone."""
+        """Compute in this precision: every step, whole kernels, or matrix products only."""
         to = FORMATS[name]
         if name == "tf32":
             yield _products(block, to, None)
@@ -192,7 +192,7 @@ def _arithmetic(name: str) -> Alternatives:
 
 
 def copied_step(block: Block) -> Iterator[Alternative]:
-    """Copy the numbers of an earlier step of the same shape, of this block or of the same step of another."""
+    """Copy an earlier step of this block with the same shape, or the same step of another."""
     program, values = block.program, block.trace.arrays
     for index, eq in enumerate(program.equations):
         own, tail = program.block_of(index), eq.out.name.rpartition(".")[2]

@@ -26,7 +26,7 @@ def _backward(block: Block) -> Sequence[Equation]:
 
 
 def _changed(eq: Equation, slot: int, by: Expr) -> Alternative:
-    """Put something else in the place of an operand of an elementwise step."""
+    """Replace an operand of an elementwise step."""
     assert isinstance(eq.op, Elementwise)
     body = substitute(eq.op.body, lambda e: by if e == Slot(slot) else e)
     return Alternative((instead(eq, replace(eq.op, body=body)),))
@@ -36,7 +36,7 @@ def _changed(eq: Equation, slot: int, by: Expr) -> Alternative:
 
 
 def grad_relu_mask_missing(block: Block) -> Iterator[Alternative]:
-    """Let the gradient pass where ReLU gave 0."""
+    """Pass the gradient on where ReLU gave 0."""
     for eq in _backward(block):
         if isinstance(eq.op, Elementwise) and any(
             isinstance(e, Call) and e.function == "step" for e in walk(eq.op.body)
@@ -55,7 +55,7 @@ def grad_activation_missing(block: Block) -> Iterator[Alternative]:
 
 
 def _slope(term: str, layer: bool, by: Callable[[int], Expr]) -> Alternatives:
-    """Make alternatives of the closed gradient of LayerNorm, or RMSNorm, from one of its terms."""
+    """Change one term of the closed-form gradient of LayerNorm or RMSNorm."""
 
     def work(block: Block) -> Iterator[Alternative]:
         for eq in _backward(block):
@@ -99,14 +99,14 @@ def grad_gamma_twice(block: Block) -> Iterator[Alternative]:
 
 
 def grad_softmax_diagonal(block: Block) -> Iterator[Alternative]:
-    """Take p (1 - p) for the softmax, as if each weight depended on its own score alone."""
+    """Use p (1 - p) for the softmax, as if each weight depended only on its own score."""
     for eq in _backward(block):
         if len(eq.inputs) == 3 and eq.inputs[2].name == f"{eq.out.name}.row_sum":
             yield _changed(eq, 2, Slot(0) * Slot(1))
 
 
 def grad_scale_twice(block: Block) -> Iterator[Alternative]:
-    """Scale the gradient of the queries, or of the keys, once more."""
+    """Scale the gradient of the queries or keys twice."""
     for attention in block.sections("attention"):
         scores = block.equation(f"grad.{attention.name}.scores")
         if scores is None or not _scales(scores):
@@ -125,7 +125,7 @@ def _scales(eq: Equation) -> bool:
 
 
 def grad_kv_not_summed(block: Block) -> Iterator[Alternative]:
-    """Take the gradient of one query head for the key head that a group of them shares."""
+    """Use the gradient of one query head for the key head that its group shares."""
     for eq in _backward(block):
         if isinstance(eq.op, Gather) and eq.op.times > 1:
             heads = eq.inputs[0].shape[-3]
@@ -157,7 +157,7 @@ def _sums(block: Block) -> Iterator[tuple[Equation, int]]:
 
 
 def grad_tokens_not_summed(block: Block) -> Iterator[Alternative]:
-    """Take the gradient of one token, the first or the last."""
+    """Use the gradient of one token, the first or the last."""
     for eq, tokens in _sums(block):
         for token in (1, tokens):
             kept = (np.arange(tokens) == token - 1).astype(np.float64)
@@ -172,7 +172,7 @@ def grad_tokens_averaged(block: Block) -> Iterator[Alternative]:
 
 
 def grad_residual_missing(block: Block) -> Iterator[Alternative]:
-    """Leave out what comes through a residual, or what comes through the sublayer beside it."""
+    """Leave out the part through a residual, or the part through its sublayer."""
     known = {eq.out.name: eq for eq in _backward(block)}
     for eq in block.program.equations[: block.program.forward]:
         total = known.get(f"grad.{eq.inputs[0].name}") if eq.inputs else None

@@ -43,7 +43,7 @@ def _linear(block: Block) -> Iterator[Equation]:
 
 
 def _each_and_all(places: Sequence[tuple[Ref, Sequence[Equation]]]) -> Iterator[Alternative]:
-    """Make a mistake with one matrix, with all of the attention, and with all."""
+    """Make a mistake with one matrix, with all of the attention, and with all of the block."""
     for ref, equations in places:
         yield Alternative(tuple(equations), words={"which": ref.symbol})
     own = [(ref, eqs) for ref, eqs in places if ".attn." in f".{ref.name}"]
@@ -88,7 +88,7 @@ def _biased(block: Block) -> Iterator[Equation]:
 
 @moving
 def w_o_missing(block: Block) -> Iterator[Alternative]:
-    """Take the joined heads as the result, or add no more than the bias to them."""
+    """Use the concatenated heads as the result, with or without the bias."""
     for section in attentions(block):
         eq = block.equation(f"{section.name}.out")
         if eq is None or not isinstance(eq.op, MatMul) or eq.inputs[1].role != "weight":
@@ -105,7 +105,7 @@ def w_o_missing(block: Block) -> Iterator[Alternative]:
 
 
 def _ffns(block: Block) -> Iterator[tuple[Section, Equation, str]]:
-    """Yield each FFN that has been worked as far as its activation, with that equation and its name."""
+    """Yield each FFN that is computed up to its activation, with that equation and its name."""
     for section in block.program.sections:
         if section.kind == "ffn" and not section.given:
             part = "gate_act" if section.settings.gated else "act"
@@ -123,7 +123,7 @@ def activation_missing(block: Block) -> Iterator[Alternative]:
 
 @moving
 def activation_late(block: Block) -> Iterator[Alternative]:
-    """Apply the activation after the second layer, there again, or after the product of gate and up."""
+    """Apply the activation after the second layer, or twice, or after gate times up."""
     for section, act, _ in _ffns(block):
         without = copied(act, act.inputs[0])
         ends = [
@@ -142,7 +142,7 @@ def activation_late(block: Block) -> Iterator[Alternative]:
 
 @moving
 def gelu_other_form(block: Block) -> Iterator[Alternative]:
-    """Take another form of GELU."""
+    """Use another form of GELU."""
     for _, eq, own in _ffns(block):
         if own in GELUS:
             yield from _activated(eq, [name for name in GELUS if name != own])
@@ -150,7 +150,7 @@ def gelu_other_form(block: Block) -> Iterator[Alternative]:
 
 @moving
 def activation_other(block: Block) -> Iterator[Alternative]:
-    """Take another activation."""
+    """Use another activation."""
     for _, eq, own in _ffns(block):
         related = GELUS if own in GELUS else (own,)
         others = [name for name in ACTIVATIONS if name not in (*related, "identity")]
@@ -187,7 +187,7 @@ def gate_up_exchanged(block: Block) -> Iterator[Alternative]:
 
 @moving
 def gate_up_interleaved(block: Block) -> Iterator[Alternative]:
-    """Take gate and up as every second column of one matrix that holds them side by side, or back."""
+    """Read gate and up as alternate columns of one matrix instead of halves, or the reverse."""
     for gate, _, up, _ in _gates(block):
         wide = 2 * gate.out.shape[-1]
         second = np.arange(wide).reshape(-1, 2).T.ravel()
@@ -198,7 +198,7 @@ def gate_up_interleaved(block: Block) -> Iterator[Alternative]:
 def _regrouped(
     block: Block, gate: Equation, up: Equation, columns: np.ndarray, order: str
 ) -> Alternative:
-    """Give the columns of two layers another order, as in one matrix, and their biases with them."""
+    """Reorder the columns of two layers as those of one matrix, with their biases."""
     arrays, inputs = {}, [[gate.inputs[0]], [up.inputs[0]]]
     for pair in zip(gate.inputs[1:], up.inputs[1:], strict=False):
         rows = isinstance(gate.op, MatMul) and gate.op.transpose_b
@@ -226,14 +226,14 @@ def _drops(block: Block) -> Iterator[tuple[Equation, Elementwise, float]]:
 
 @moving
 def dropout_on(block: Block) -> Iterator[Alternative]:
-    """Apply dropout where it is off and its pattern is known; leave it out where it is on."""
+    """Apply dropout if it is off and its mask is known; leave it out if it is on."""
     spec = block.spec
     drawn = spec.seed is not None
     known = {k: p for k, p in spec.rates.items() if p and (drawn or f"{k}_keep" in spec.arrays)}
     if spec.evaluation and known:
         on = replace(spec, blocks=tuple(_thinned(own, known) for own in spec.blocks))
         forms = [s.settings.form for s in block.program.sections if s.kind == "softmax"]
-        on = on.with_softmax(forms[0]) if forms else on  # the run may have shifted the scores
+        on = on.with_softmax(forms[0]) if forms else on  # the run may subtract the row maximum
         program = program_of(on, on.shapes)
         yield rewritten(block, program, on.arrays, how=say("form.dropout.on"))
     for eq, _, _ in _drops(block):
@@ -241,7 +241,7 @@ def dropout_on(block: Block) -> Iterator[Alternative]:
 
 
 def _thinned(own: BlockSpec, rates: Mapping[str, float]) -> BlockSpec:
-    """Give the parts of a block their p."""
+    """Set p of dropout in the parts of a block."""
 
     def sublayer(part: SublayerSpec) -> SublayerSpec:
         name = f"{own.keys}{part.work.name}"
@@ -254,7 +254,7 @@ def _thinned(own: BlockSpec, rates: Mapping[str, float]) -> BlockSpec:
 
 @moving
 def dropout_not_rescaled(block: Block) -> Iterator[Alternative]:
-    """Drop, and do not divide by 1 - p; or divide by p."""
+    """Apply dropout without dividing by 1 - p, or dividing by p."""
     for eq, op, p in _drops(block):
         kept = Slot(0) * Slot(1)
         for body, how in ((kept, "none"), (kept / Num(p, "p"), "p")):
@@ -264,7 +264,7 @@ def dropout_not_rescaled(block: Block) -> Iterator[Alternative]:
 
 @moving
 def dropout_pattern_inverted(block: Block) -> Iterator[Alternative]:
-    """Drop what the pattern keeps, and keep what it drops."""
+    """Invert the dropout mask."""
     for eq, op, p in _drops(block):
         body = Slot(0) * (1.0 - Slot(1)) / (1.0 - Num(p, "p"))
         yield Alternative((instead(eq, replace(op, body=body)),))

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from blockcalc.mistakes.alternative import Alternative, Block, Mistake, copied, extra, instead
+from blockcalc.mistakes.alternative import (
+    NORM_KINDS,
+    Alternative,
+    Block,
+    Mistake,
+    copied,
+    extra,
+    instead,
+)
 from blockcalc.mistakes.orders import reworked
 from blockcalc.nn.settings import NormSettings
 from blockcalc.nn.spec import NormSpec, Spec
@@ -18,39 +27,58 @@ from blockcalc.ops.op import Ref
 from blockcalc.ops.reduce import Reduce
 from blockcalc.program.program import Equation, Section
 
-NORMS = ("layer_norm", "rms_norm")
 OTHER_EPS = (1e-12, 1e-8, 1e-6, 1e-5, 1e-3)
 Part = Callable[[Block, Section, Equation, NormSettings], Iterator[Alternative]]
 
 
-def _at(*parts: str) -> Callable[[Part], Callable[[Block], Iterator[Alternative]]]:
-    """Make alternatives of each norm from its equation that has one of these parts: std, centered, normalized."""
+def _at(part: str) -> Callable[[Part], Callable[[Block], Iterator[Alternative]]]:
+    """Make alternatives of each norm from its equation of a part: ``var``, or ``divisor``."""
 
     def of(make: Part) -> Callable[[Block], Iterator[Alternative]]:
         def every(block: Block) -> Iterator[Alternative]:
-            for section in block.sections(*NORMS):
-                for part in parts:
-                    eq = block.equation(f"{section.name}.{part}")
-                    if eq is not None:
-                        yield from make(block, section, eq, section.settings)
+            for section in block.sections(*NORM_KINDS):
+                own = block.equation(f"{section.name}.{part}")
+                eq = _divisor(block, section) if part == "divisor" else own
+                if eq is not None:
+                    yield from make(block, section, eq, section.settings)
 
         return every
 
     return of
 
 
-@_at("std", "rms")
+def with_eps(block: Block) -> Iterator[Callable[[float], Alternative]]:
+    """Give for each norm what is computed with another eps."""
+    for norm in block.sections(*NORM_KINDS):
+        eq = _divisor(block, norm)
+        if eq is not None:
+            yield partial(_with_eps, eq, norm.settings)
+
+
+def _with_eps(eq: Equation, own: NormSettings, eps: float) -> Alternative:
+    body: Expr = sqrt(Slot(0)) + Num(eps) if own.outside else sqrt(Slot(0) + Num(eps))
+    words = {"eps": f"{eps:g}", "own": f"{own.eps:g}"}
+    return Alternative((instead(eq, Elementwise(body)),), words=words)
+
+
+def _divisor(block: Block, norm: Section) -> Equation | None:
+    """Give the equation of the divisor: one number per row that is not a sum over it."""
+    rows = norm.inputs[0].axes[:-1]
+    inside = (eq for eq in block.inside(norm) if eq.out.axes == rows)
+    return next((eq for eq in inside if isinstance(eq.op, Elementwise)), None)
+
+
+@_at("divisor")
 def eps_other(
     block: Block, norm: Section, eq: Equation, own: NormSettings
 ) -> Iterator[Alternative]:
-    """Take another eps that is in use."""
+    """Use another common eps."""
     for eps in OTHER_EPS:
         if eps != own.eps and not own.outside:
-            root = Elementwise(sqrt(Slot(0) + Num(eps)))
-            yield Alternative((instead(eq, root),), words={"eps": f"{eps:g}"})
+            yield _with_eps(eq, own, eps)
 
 
-@_at("std", "rms")
+@_at("divisor")
 def eps_missing(
     block: Block, norm: Section, eq: Equation, own: NormSettings
 ) -> Iterator[Alternative]:
@@ -59,7 +87,7 @@ def eps_missing(
         yield Alternative((instead(eq, Elementwise(sqrt(Slot(0)))),))
 
 
-@_at("std", "rms")
+@_at("divisor")
 def eps_outside(
     block: Block, norm: Section, eq: Equation, own: NormSettings
 ) -> Iterator[Alternative]:
@@ -70,19 +98,19 @@ def eps_outside(
         yield Alternative((instead(eq, Elementwise(body)),))
 
 
-@_at("std", "rms")
+@_at("divisor")
 def variance_not_rooted(
     block: Block, norm: Section, eq: Equation, own: NormSettings
 ) -> Iterator[Alternative]:
-    """Divide by the variance instead of its root."""
+    """Divide by the variance instead of its square root."""
     yield Alternative((instead(eq, Elementwise(Slot(0) + Num(own.eps))),))
 
 
-@_at("std", "rms")
+@_at("divisor")
 def std_inverted(
     block: Block, norm: Section, eq: Equation, own: NormSettings
 ) -> Iterator[Alternative]:
-    """Keep 1/σ, and multiply by it: what uses σ comes out the same."""
+    """Keep 1/σ instead of σ, and multiply by it: later steps are unchanged."""
     assert isinstance(eq.op, Elementwise)
     sigma = extra(f"{eq.out.name}.itself", eq.op, *eq.inputs)
     users = [
@@ -108,7 +136,7 @@ def variance_sample(
 
 
 def _means(block: Block, norm: Section) -> list[Equation]:
-    """Give the equations of a norm that take a mean: of the row, and of its squares."""
+    """Give the equations of a norm that compute a mean or a sum: of the row, or of its squares."""
     return [eq for eq in block.inside(norm) if isinstance(eq.op, Reduce)]
 
 
@@ -116,7 +144,7 @@ def _means(block: Block, norm: Section) -> list[Equation]:
 def norm_over_tokens(
     block: Block, norm: Section, eq: Equation, own: NormSettings
 ) -> Iterator[Alternative]:
-    """Take the mean and the variance of each column over the tokens, or of the whole matrix."""
+    """Compute mean and variance of each column, or of the whole matrix."""
     x = norm.inputs[0]
     if x.shape[-2] > 1:
         yield Alternative(tuple(_over_tokens(block, norm, eq)), words={"axes": x.axes[-2]})
@@ -125,20 +153,25 @@ def norm_over_tokens(
 
 
 def _over_whole(block: Block, norm: Section) -> Iterator[Equation]:
-    """Take one mean, the same for every row."""
+    """Compute one mean for all rows."""
     tokens, width = norm.inputs[0].shape[-2:]
     for eq in _means(block, norm):
         assert isinstance(eq.op, Reduce)
         rows = extra(f"{eq.out.name}.rows", Reduce("sum", eq.op.each), *eq.inputs)
         total = extra(f"{eq.out.name}.total", Reduce("sum"), rows.out)
-        count = Num(float(tokens * width - eq.op.less))
-        mean = extra(f"{eq.out.name}.whole", Elementwise(Slot(0) / count), total.out)
+        share = Elementwise(_share(eq.op, tokens * width))
+        mean = extra(f"{eq.out.name}.whole", share, total.out)
         yield from (rows, total, mean)
         yield instead(eq, Along(tokens, eq.out.axes[-1]), mean.out)
 
 
+def _share(op: Reduce, n: int) -> Expr:
+    """Divide a sum of n terms as a mean does; a sum is left as it is."""
+    return Slot(0) / Num(float(n - op.less)) if op.kind == "mean" else Slot(0)
+
+
 def _over_tokens(block: Block, norm: Section, quotient: Equation) -> Iterator[Equation]:
-    """Take a mean for each column; where it fits in the place of the means of rows, it is written there too."""
+    """Compute a mean for each column, written in place of the row means if it has their shape."""
     swapped: dict[str, Ref] = {}
     for eq in block.inside(norm):
         refs = [swapped.get(r.name, r) for r in eq.inputs]
@@ -146,8 +179,8 @@ def _over_tokens(block: Block, norm: Section, quotient: Equation) -> Iterator[Eq
             (x,) = refs
             each = extra(f"{eq.out.name}.each", Elementwise(eq.op.each), x)
             total = extra(f"{eq.out.name}.total", Total((len(x.axes) - 2,)), each.out)
-            count = Num(float(x.shape[-2] - eq.op.less))
-            column = extra(f"{eq.out.name}.column", Elementwise(Slot(0) / count), total.out)
+            share = Elementwise(_share(eq.op, x.shape[-2]))
+            column = extra(f"{eq.out.name}.column", share, total.out)
             yield from (each, total, column)
         elif eq.out.axes == norm.inputs[0].axes:
             yield instead(eq, _placed(eq.op, *refs), *refs)
@@ -163,7 +196,7 @@ def _over_tokens(block: Block, norm: Section, quotient: Equation) -> Iterator[Eq
 
 
 def _placed(op: object, *refs: Ref) -> Elementwise:
-    """Give an operation for operands that have other axes."""
+    """Adapt an operation to operands with other axes."""
     assert isinstance(op, Elementwise)
     return type(op).on(lambda *_: op.body, *refs, rowwise=op.rowwise)
 
@@ -181,7 +214,7 @@ def norm_mean_kept(
 
 
 def _with_norm(spec: Spec, name: str, change: Callable[[NormSpec], NormSpec]) -> Spec:
-    """Change the norm whose section has this name."""
+    """Change the settings of the norm with this section name."""
     final = spec.final_norm
     blocks = tuple(
         replace(b, norms=tuple(change(n) if b.steps + n.name == name else n for n in b.norms))
@@ -193,7 +226,7 @@ def _with_norm(spec: Spec, name: str, change: Callable[[NormSpec], NormSpec]) ->
 
 
 def _of_kind(kind: str, parts: dict[str, str]) -> Part:
-    """Work a norm as one of another kind; a step that only the right kind has is the one that stands for it."""
+    """Compute a norm as another kind; steps that only one kind has are mapped to each other."""
 
     def make(block: Block, norm: Section, eq: Equation, own: NormSettings) -> Iterator[Alternative]:
         other = reworked(block, lambda s: _with_norm(s, norm.name, lambda n: replace(n, kind=kind)))
@@ -224,11 +257,11 @@ norm_layer_for_rms = _at("mean_square")(_of_kind("layer", {"mean_square": "var",
 
 
 def _with(key: str) -> Callable[[Part], Callable[[Block], Iterator[Alternative]]]:
-    """Make alternatives of each norm from its equation that takes gamma, or beta."""
+    """Make alternatives of each norm from its equation with gamma or beta."""
 
     def of(make: Part) -> Callable[[Block], Iterator[Alternative]]:
         def every(block: Block) -> Iterator[Alternative]:
-            for section in block.sections(*NORMS):
+            for section in block.sections(*NORM_KINDS):
                 for eq in block.inside(section):
                     if eq.inputs[-1].name.endswith(f".{key}"):
                         yield from make(block, section, eq, section.settings)
@@ -258,7 +291,7 @@ def beta_missing(
 
 
 def _gain(eq: Equation, gain: Expr) -> Equation:
-    """Put another gain in the place of gamma."""
+    """Replace gamma by another gain."""
     assert isinstance(eq.op, Elementwise)
     body = substitute(eq.op.body, lambda e: gain if e == Slot(1) else e)
     return instead(eq, replace(eq.op, body=body))
@@ -268,7 +301,7 @@ def _gain(eq: Equation, gain: Expr) -> Equation:
 def gamma_plus_one(
     block: Block, norm: Section, eq: Equation, own: NormSettings
 ) -> Iterator[Alternative]:
-    """Multiply by 1 + gamma where the gain is gamma, or by gamma where it is 1 + gamma."""
+    """Multiply by 1 + gamma instead of gamma, or by gamma instead of 1 + gamma."""
     if own.unit_offset:
         assert isinstance(eq.op, Elementwise)
         op = replace(eq.op, body=Slot(0) * Slot(1))
@@ -286,9 +319,9 @@ def gamma_plus_one_twice(
 
 
 def qk_norm_missing(block: Block) -> Iterator[Alternative]:
-    """Leave out a norm inside an attention, of queries or keys."""
+    """Leave out the norm of queries or keys inside an attention."""
     attentions = list(block.sections("attention"))
-    for norm in block.sections(*NORMS):
+    for norm in block.sections(*NORM_KINDS):
         if any(a.first <= norm.first and norm.last <= a.last for a in attentions):
             yield Alternative((copied(block.inside(norm)[-1], norm.inputs[0]),))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from blockcalc.mistakes.alternative import (
+    NORM_KINDS,
     Alternative,
     Block,
     Mistake,
@@ -15,7 +16,6 @@ from blockcalc.mistakes.alternative import (
     rewritten,
 )
 from blockcalc.nn.block import program_of
-from blockcalc.nn.norms import NORMS
 from blockcalc.nn.settings import SoftmaxSettings
 from blockcalc.nn.spec import BlockSpec, NormSpec, Spec
 from blockcalc.ops.elementwise import Elementwise
@@ -26,16 +26,13 @@ from blockcalc.program.builder import Missing
 from blockcalc.program.loss import LOSSES, Loss
 from blockcalc.program.program import Equation, Program, Section
 
-KINDS = tuple(f"{kind}_norm" for kind in NORMS)
-
-
 # another program ------------------------------------------------------------------------------
 
 
 def reworked(block: Block, change: Callable[[Spec], Spec]) -> Alternative | None:
-    """Give the alternative of a changed spec, its backward pass too.
+    """Make the alternative of a changed spec, with its backward pass.
 
-    None where nothing is worked otherwise, or where it needs a matrix that the file, ended by ``stop``, does not give.
+    None if nothing changes, or if it needs a matrix that a file with ``stop`` does not give.
     """
     spec = change(_as_worked(block))
     try:
@@ -50,7 +47,7 @@ def reworked(block: Block, change: Callable[[Spec], Spec]) -> Alternative | None
 
 
 def _as_worked(block: Block) -> Spec:
-    """Give the spec with the form of softmax that the run chose."""
+    """Set the form of softmax that the run chose."""
     shifted = SoftmaxSettings("shifted")
     forms = [s.settings for s in block.program.sections if s.kind == "softmax"]
     chose = bool(forms) and all(form == shifted for form in forms)
@@ -58,7 +55,7 @@ def _as_worked(block: Block) -> Spec:
 
 
 def _loss(program: Program) -> Loss | None:
-    """Find the loss that a backward pass starts from."""
+    """Find the loss of a backward pass."""
     for section in program.sections:
         if section.kind == "loss" and isinstance(section.settings, BackwardSettings):
             return LOSSES.get(section.settings.of)
@@ -73,20 +70,20 @@ def _every(places: Iterator[Alternative | None]) -> Iterator[Alternative]:
 
 
 def _residuals(block: Block) -> Iterator[tuple[Equation, Ref, Ref]]:
-    """Yield each residual, with the stream and what is added to it."""
+    """Yield each residual sum, with the residual stream and the output added to it."""
     for eq in block.program.equations[: block.program.forward]:
         if eq.out.part == "residual" and len(eq.inputs) == 2:
             yield eq, *eq.inputs
 
 
 def residual_missing(block: Block) -> Iterator[Alternative]:
-    """Go on with what the sublayer gives alone."""
+    """Use the output of the sublayer without the residual."""
     for eq, _, result in _residuals(block):
         yield Alternative((copied(eq, result),))
 
 
 def residual_twice(block: Block) -> Iterator[Alternative]:
-    """Add what went into the sublayer twice, or what it gives."""
+    """Add the input of the sublayer twice, or its output."""
     for eq, stream, result in _residuals(block):
         assert isinstance(eq.op, Elementwise)
         for which, ref in enumerate((stream, result)):
@@ -95,17 +92,17 @@ def residual_twice(block: Block) -> Iterator[Alternative]:
 
 
 def residual_from_normed(block: Block) -> Iterator[Alternative]:
-    """Add to the normed stream, which goes into the sublayer, and not to the stream before the norm."""
+    """Add the normalized rows instead of the residual stream before the norm."""
     program = block.program
     for eq, stream, result in _residuals(block):
         at = program.equations.index(eq)
-        for norm in block.sections(*KINDS):
+        for norm in block.sections(*NORM_KINDS):
             if norm.inputs[0] == stream and norm.last <= at:
                 yield Alternative((instead(eq, eq.op, norm.out, result),))
 
 
 def residual_from_block_input(block: Block) -> Iterator[Alternative]:
-    """Add to what went into the block, and not to what went into the sublayer."""
+    """Add the input of the block instead of that of the sublayer."""
     first: dict[str, Ref] = {}
     for eq, stream, result in _residuals(block):
         into = first.setdefault(eq.out.name.rpartition(".")[0], stream)
@@ -114,12 +111,12 @@ def residual_from_block_input(block: Block) -> Iterator[Alternative]:
 
 
 def residual_after_norm(block: Block) -> Iterator[Alternative]:
-    """Norm what the sublayer gives, and add the stream after that."""
+    """Normalize the output of the sublayer, and add the residual after that."""
     final = {norm.name for norm in _final(block)}
     forward = block.program.equations[: block.program.forward]
     for eq, stream, result in _residuals(block):
         users = [user for user in forward if eq.out in user.inputs]
-        for norm in block.sections(*KINDS):
+        for norm in block.sections(*NORM_KINDS):
             inside = block.inside(norm)
             if users and norm.name not in final and all(user in inside for user in users):
                 yield _added_after(block, eq, stream, result, norm)
@@ -129,7 +126,7 @@ def residual_after_norm(block: Block) -> Iterator[Alternative]:
 def _added_after(
     block: Block, eq: Equation, stream: Ref, result: Ref, norm: Section
 ) -> Alternative:
-    """Keep the sum as the residual: what follows the norm takes it."""
+    """Write the sum under the name of the residual, for the steps after the norm."""
     inside = [_with(e, {eq.out.name: result}) for e in block.inside(norm) if eq.out in e.inputs]
     after = [
         _with(e, {norm.out.name: eq.out})
@@ -143,7 +140,7 @@ def _added_after(
 def _added_inside(
     block: Block, eq: Equation, stream: Ref, result: Ref, norm: Section
 ) -> Alternative:
-    """Keep the sum as the result of the norm."""
+    """Write the sum under the name of the norm."""
     *inside, last = (_with(e, {eq.out.name: result}) for e in block.inside(norm))
     alone = extra(f"{norm.name}.alone", last.op, *last.inputs)
     return Alternative(
@@ -152,7 +149,7 @@ def _added_inside(
 
 
 def _with(eq: Equation, other: Mapping[str, Ref]) -> Equation:
-    """Give an equation other operands in the place of some."""
+    """Replace some operands of an equation."""
     return instead(eq, eq.op, *(other.get(r.name, r) for r in eq.inputs))
 
 
@@ -161,7 +158,7 @@ def _with(eq: Equation, other: Mapping[str, Ref]) -> Equation:
 
 def _order(own: str, other: str) -> Callable[[Block], Iterator[Alternative]]:
     def work(block: Block) -> Iterator[Alternative]:
-        """Work the block in the other order."""
+        """Compute the block in the other order."""
         if block.spec.order == own:
             yield from _every(iter([reworked(block, lambda spec: spec.with_order(other))]))
 
@@ -173,7 +170,7 @@ order_post_for_pre = _order("pre", "post")
 
 
 def _norms(block: Block) -> Iterator[tuple[str, tuple[NormSpec, NormSpec]]]:
-    """Yield the two norms of each block, once where runs share them, with the start of their keys."""
+    """Yield the two norms of each block, once if repeated blocks share them, with their keys."""
     seen: set[str] = set()
     for own in block.spec.blocks:
         if len(own.norms) > 1 and own.keys not in seen:
@@ -182,7 +179,7 @@ def _norms(block: Block) -> Iterator[tuple[str, tuple[NormSpec, NormSpec]]]:
 
 
 def _dealt(spec: Spec, keys: str, names: Sequence[str], sources: Sequence[NormSpec]) -> Spec:
-    """Give norms the settings, gamma and beta of others."""
+    """Give norms the settings, gamma and beta of other norms."""
     arrays: dict[str, Array] = {
         name: array
         for name, array in spec.arrays.items()
@@ -202,7 +199,7 @@ def _dealt(spec: Spec, keys: str, names: Sequence[str], sources: Sequence[NormSp
 
 
 def norms_exchanged(block: Block) -> Iterator[Alternative]:
-    """Take each norm's gamma and beta for the other."""
+    """Exchange gamma and beta of the two norms."""
     for keys, (a, b) in _norms(block):
         names = (a.name, b.name)
         yield from _every(
@@ -211,7 +208,7 @@ def norms_exchanged(block: Block) -> Iterator[Alternative]:
 
 
 def norm_shared(block: Block) -> Iterator[Alternative]:
-    """Take one norm's gamma and beta for both."""
+    """Use gamma and beta of one norm in both."""
     for keys, pair in _norms(block):
         names = [norm.name for norm in pair]
         for one in pair:
@@ -228,7 +225,7 @@ def norm_shared(block: Block) -> Iterator[Alternative]:
 
 def _final(block: Block) -> Iterator[Section]:
     final = block.spec.final_norm
-    for norm in block.sections(*KINDS):
+    for norm in block.sections(*NORM_KINDS):
         if final is not None and norm.name == final.name:
             yield norm
 
@@ -240,7 +237,7 @@ def final_norm_missing(block: Block) -> Iterator[Alternative]:
 
 
 def final_norm_twice(block: Block) -> Iterator[Alternative]:
-    """Norm twice at the end: its parts are those of the first, or of the second time."""
+    """Apply the final norm twice; its inner steps are those of the first or the second time."""
     for norm in _final(block):
         inside = block.inside(norm)
         last = inside[-1]
@@ -255,7 +252,7 @@ def final_norm_twice(block: Block) -> Iterator[Alternative]:
 
 
 def _again(inside: Sequence[Equation], norm: Section, x: Ref) -> list[Equation]:
-    """Write the equations of a norm once more, of other rows."""
+    """Repeat the equations of a norm for other rows."""
     other = {norm.inputs[0].name: x}
     found = []
     for eq in inside:

@@ -1,6 +1,6 @@
-"""Slips of one cell: what a person who loses a term, a sign or a digit writes in its place.
+"""Slips in one cell, such as a lost term, sign or digit.
 
-They are generated from the tree of the cell, and none is an entry of the catalogue.
+They are generated from the tree of the cell, and are not in the catalogue.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ NAMES = (
     "slip_term_missing",
     "slip_term_twice",
     "slip_neighbour_factor",
+    "slip_neighbour_cell",
     "slip_sign",
     "slip_plus_for_times",
     "slip_exp_zero",
@@ -40,9 +41,9 @@ class Slip:
     name : str
         One of ``NAMES``.
     value : float
-        As it comes out, not rounded.
+        The resulting number, not rounded.
     written : bool
-        Whether it is made in writing the result down, so that ``value`` has its last digit.
+        Whether it is made in writing the result, so that ``value`` is already rounded.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Slip:
 def slips_of_working(
     tree: Expr, number: Number, inside: Callable[[Cell], bool], counts: Sequence[int]
 ) -> Iterator[Slip]:
-    """Yield what slips in working a cell give.
+    """Yield the results of slips made in computing a cell.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ def slips_of_working(
     inside : callable
         Tells whether a place lies within its operand.
     counts : sequence of int
-        Numbers by which one may divide by mistake, such as the number of tokens.
+        Numbers that may be divided by by mistake, such as the number of tokens.
     """
     for name, changed in _changed(tree, number, inside, counts):
         value = evaluate(changed, lambda e: number(e) if isinstance(e, Cell) else 0.0)
@@ -75,7 +76,7 @@ def slips_of_working(
 def _changed(
     tree: Expr, number: Number, inside: Callable[[Cell], bool], counts: Sequence[int]
 ) -> Iterator[tuple[str, Expr]]:
-    """Yield the tree with one thing in it changed."""
+    """Yield trees with one node changed."""
 
     def below(child: Expr, put: Callable[[Expr], Expr]) -> Iterator[tuple[str, Expr]]:
         for name, changed in _changed(child, number, inside, counts):
@@ -136,23 +137,45 @@ def _at(tree: Expr, number: Number) -> float:
     return float(evaluate(tree, lambda e: number(e) if isinstance(e, Cell) else 0.0))
 
 
-def slips_of_writing(value: float, unit: float) -> Iterator[Slip]:
-    """Yield what slips in writing a number down give, where the last digit counts ``unit``.
+def rounded(value: float, unit: float) -> float:
+    """Round half away from zero to a unit of a decimal place."""
+    steps = abs(value) / unit + 0.5 + 1e-9
+    if not math.isfinite(steps):
+        return value  # such a number is whole in this unit
+    return math.copysign(round(math.floor(steps) * unit, _decimals(unit)), value)
+
+
+def _decimals(unit: float) -> int:
+    return max(0, -math.floor(math.log10(unit) + 0.5))
+
+
+def slips_of_copying(value: float, unit: float) -> Iterator[Slip]:
+    """Yield what a number becomes if its sign is lost, or two digits beside each other exchanged.
 
     Examples
     --------
-    >>> [s.value for s in slips_of_writing(1.37, 0.01) if s.name == "slip_digits_exchanged"]
-    [3.17, 1.73]
+    >>> [s.value for s in slips_of_copying(1.372, 0.01)]
+    [-1.37, 3.17, 1.73]
     """
-    decimals = max(0, -math.floor(math.log10(unit) + 0.5))
-    text = f"{abs(value):.{decimals}f}"
-    sign = -1.0 if value < 0 else 1.0
+    value = rounded(value, unit)
+    text = f"{abs(value):.{_decimals(unit)}f}"
+    yield Slip("slip_sign", -value, True)
     places = [i for i, c in enumerate(text) if c.isdigit()]
     for i, j in pairwise(places):
         if text[i] != text[j]:
             signs = list(text)
             signs[i], signs[j] = signs[j], signs[i]
-            yield Slip("slip_digits_exchanged", sign * float("".join(signs)), True)
+            yield Slip("slip_digits_exchanged", math.copysign(float("".join(signs)), value), True)
+
+
+def slips_of_writing(value: float, unit: float) -> Iterator[Slip]:
+    """Yield the results of other slips in writing a number whose last digit has this unit.
+
+    Examples
+    --------
+    >>> [s.value for s in slips_of_writing(1.378, 0.01) if s.name == "slip_truncated"]
+    [1.37]
+    """
     yield Slip("slip_sign", -value)
     for factor in (10.0, 0.1, 100.0, 0.01):
         yield Slip("slip_point_moved", value * factor)
@@ -161,6 +184,9 @@ def slips_of_writing(value: float, unit: float) -> Iterator[Slip]:
             yield Slip("slip_carry", value + carry)
             yield Slip("slip_carry", value - carry)
     steps = value / unit
-    yield Slip("slip_truncated", math.trunc(steps) * unit, True)
+    if not math.isfinite(steps):  # such a number is whole in this unit
+        return
+    yield Slip("slip_truncated", round(math.trunc(steps) * unit, _decimals(unit)), True)
     if abs(abs(steps - math.trunc(steps)) - 0.5) < 1e-6:
-        yield Slip("slip_half_even", 2.0 * round(steps / 2.0) * unit, True)
+        half_even = round(2.0 * round(steps / 2.0) * unit, _decimals(unit))
+        yield Slip("slip_half_even", half_even, True)

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from blockcalc.mistakes import arithmetic, backward, layers, norms, orders
 from blockcalc.mistakes.alternative import Mistake
-from blockcalc.mistakes.attention import heads, masks, positions, scores, softmaxes
+from blockcalc.mistakes.attention import added, heads, masks, positions, scores, softmaxes
 
-FAMILIES = (scores, masks, softmaxes, positions, heads, layers, orders, norms, backward, arithmetic)
+FAMILIES = (
+    scores,
+    masks,
+    added,
+    softmaxes,
+    positions,
+    heads,
+    layers,
+    orders,
+    norms,
+    backward,
+    arithmetic,
+)
 MISTAKES: dict[str, Mistake] = {m.name: m for family in FAMILIES for m in family.MISTAKES}

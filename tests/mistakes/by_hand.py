@@ -49,7 +49,7 @@ def same(a: Array, b: Array) -> None:
 
 
 def assert_found(name: str, blocks: int, forms: tuple[str, ...] = FORMS, **fixed: Any) -> None:
-    """Find a mistake in the wrong answers that it shows in: those where it moves some step past its tolerance."""
+    """Check that a mistake is named in wrong answers that show it beyond the tolerance."""
     _, told, missed = found_rate(MISTAKES[name], seed=1, blocks=blocks, forms=forms, **fixed)
     wrong = [miss for miss in missed if miss[3]]
     assert told >= blocks * len(forms) / 3

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-import blockcalc
 from blockcalc.check.carried import Carried
-from blockcalc.check.reasons import Catalogue
 from blockcalc.messages import say
 from blockcalc.mistakes.alternative import Block, Mistake
 from blockcalc.mistakes.attention import masks
-from tests.mistakes import rates
+from blockcalc.mistakes.catalogue import Catalogue
 from tests.mistakes.made import block_of, close, made, one
-from tests.mistakes.wrong_answers import Rng, random_data
+from tests.mistakes.rates import found_rate
+from tests.mistakes.wrong_answers import one_quick
 
 X = np.array([[1.0, 0.5], [-0.5, 1.0], [0.25, -1.0], [1.5, 0.75]])
 S = X @ X.T / np.sqrt(2)
@@ -190,28 +188,8 @@ def test_in_every_block_of_a_stack() -> None:
     assert any(close(value.numbers, plain.trace[last]) for value in results if value)
 
 
-def windows(seed: int, count: int, **fixed: Any) -> Iterator[Block]:
-    """Yield random blocks whose queries see a window of keys."""
-    rng, offsets = Rng(seed), np.arange(5) - np.arange(5)[:, None]
-    fixed.pop("backward", None)
-    for number in range(count):
-        data = random_data(rng, mask="none", tokens=5, **fixed)
-        low, high = [(-1, 0), (-2, 0), (-1, 1), (-3, 0), (-2, 2)][number % 5]
-        keep = ((offsets >= low) & (offsets <= high)).astype(int)
-        for own in data.get("blocks", [data]):
-            own["attn"] |= {"mask": {"keep": keep.tolist()}, "causal": number % 3 == 0}
-        yield Block(spec := blockcalc.load(data), blockcalc.run(spec))
-
-
-def found(mistake: Mistake, monkeypatch: pytest.MonkeyPatch, **more: Any) -> tuple[int, int, Any]:
-    """Count as the rates do; a mistake in a window among blocks that have one."""
-    if mistake.name.startswith("window"):
-        monkeypatch.setattr(rates, "blocks", windows)
-    return rates.found_rate(mistake, **more)
-
-
-@pytest.mark.parametrize("mistake", masks.MISTAKES, ids=lambda m: m.name)
-def test_it_is_found(mistake: Mistake, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown, told, missed = found(mistake, monkeypatch, seed=1, blocks=1, forms=("5",))
+@pytest.mark.parametrize("mistake", one_quick(masks.MISTAKES), ids=lambda m: m.name)
+def test_it_is_found(mistake: Mistake) -> None:
+    shown, told, missed = found_rate(mistake, seed=1, blocks=1, forms=("5",))
     assert shown >= 1
     assert told == shown, missed[:3]

@@ -1,4 +1,4 @@
-"""Each mistake in residuals and orders is what it says, and is found at its step and by its name."""
+"""Mistakes in residuals and orders: their numbers, and that they are found."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import pytest
 from blockcalc.mistakes.orders import MISTAKES
 from blockcalc.ops.op import Array
 from tests.mistakes.by_hand import SMALL, assert_found, made, places, same, small
+from tests.mistakes.wrong_answers import one_quick
 
 NAMES = [m.name for m in MISTAKES]
 PRE = ("residual_from_normed", "order_post_for_pre", "final_norm_missing", "final_norm_twice")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", one_quick(NAMES))
 def test_it_is_found_in_a_small_block(name: str) -> None:
     order = "pre" if name in PRE else "post"
     assert_found(name, 1, ("5",), **{**SMALL, "order": order, "final": True})
@@ -118,7 +119,7 @@ def test_the_other_order_with_its_backward_pass() -> None:
     same(values["grad.attn.w_q"], other.trace["grad.attn.w_q"])
 
 
-def test_norms_for_one_another() -> None:
+def test_exchanged_and_shared_norms() -> None:
     block, h = small()
     same(made(block, "norms_exchanged")["norm2"], Hand(h).post(h["x"], ("norm2", "norm1")))
     for one in ("norm1", "norm2"):

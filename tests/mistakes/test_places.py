@@ -11,7 +11,7 @@ from blockcalc.messages import say
 from blockcalc.mistakes.alternative import Block
 from blockcalc.mistakes.table import MISTAKES
 from tests.mistakes.made import block_of
-from tests.mistakes.wrong_answers import Rng, random_data, values_under
+from tests.mistakes.wrong_answers import Rng, one_quick, random_data, values_under
 
 CHOICES: dict[str, dict[str, Any]] = {
     "rotated": {"rope": True, "heads": 2, "d_head": 4, "dims": 2, "stack": False},
@@ -24,6 +24,9 @@ CHOICES: dict[str, dict[str, Any]] = {
 }
 
 
+STOPS = ["attn.weights.exp", "attn.q", "attn.scores", "attn.z", "norm1"]
+
+
 def check(block: Block) -> None:
     """Work every alternative, and say its sentence."""
     shapes = {eq.out.name: eq.out.shape for eq in block.program.equations}
@@ -34,24 +37,26 @@ def check(block: Block) -> None:
             assert say(f"mistake.{mistake.name}", **change.words)
 
 
-@pytest.mark.parametrize("kind", CHOICES)
+@pytest.mark.parametrize("kind", one_quick(CHOICES))
 def test_a_block_of_this_kind(kind: str) -> None:
     check(block_of(random_data(Rng(8), **CHOICES[kind])))
 
 
+@pytest.mark.slow
 def test_a_batch() -> None:
     data = random_data(Rng(9), heads=2, kv=1, rope=True, mask="causal", stack=False, tokens=3)
     data["x"] = np.round(Rng(1).normal(size=(2, *np.shape(data["x"]))), 2).tolist()
     check(block_of(data))
 
 
+@pytest.mark.slow
 def test_a_repeated_block() -> None:
     data = random_data(Rng(9), heads=2, rope=True, gated=True, mask="none", stack=True, dropout=0)
     data["blocks"] = [{**data["blocks"][0], "repeat": 2}]
     check(block_of(data))
 
 
-@pytest.mark.parametrize("stop", ["attn.q", "attn.scores", "attn.weights.exp", "attn.z", "norm1"])
+@pytest.mark.parametrize("stop", one_quick(STOPS))
 def test_a_block_that_stops(stop: str) -> None:
     data = random_data(Rng(7), heads=2, rope=True, order="post", mask="causal", stack=False)
     check(block_of(data | {"stop": stop}))

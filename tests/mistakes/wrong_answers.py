@@ -1,11 +1,12 @@
-"""Random blocks, and the answers of a person who makes a mistake in one: written numbers or a dump."""
+"""Random blocks, and answers with a mistake in one: written numbers or a dump."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 
 import blockcalc
 from blockcalc.answers.answer import Answer
@@ -18,7 +19,7 @@ ACTS = ("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", "quick_gelu")
 
 
 def random_data(rng: Rng, **fixed: Any) -> dict[str, Any]:
-    """Make the content of a file of any kind; ``fixed`` holds choices: heads, kv, rope, gated, order, kind, mask …"""
+    """Make the content of a file; ``fixed`` has choices: heads, kv, rope, gated, order, mask …"""
 
     def pick(name: str, *options: Any) -> Any:
         drawn = options[rng.randint(len(options))]
@@ -58,6 +59,11 @@ def random_data(rng: Rng, **fixed: Any) -> dict[str, Any]:
     elif mask == "keep":
         keep = rng.rand(tokens, tokens) > 0.4
         attn["mask"] = {"keep": (keep | np.eye(tokens, dtype=bool)).astype(int).tolist()}
+    elif mask == "window":  # only where it is asked for
+        low, high = [(-1, 0), (-2, 0), (-1, 1), (-3, 0), (-2, 2)][rng.randint(5)]
+        offsets = np.arange(tokens) - np.arange(tokens)[:, None]
+        attn["mask"] = {"keep": ((offsets >= low) & (offsets <= high)).astype(int).tolist()}
+        attn["causal"] = bool(rng.randint(2)) and high == 0
     elif mask == "add":
         attn["mask"] = {"add": m(tokens, tokens)}
     elif mask == "padding":
@@ -132,7 +138,7 @@ def values_under(block: Block, change: Alternative, form: str = "") -> dict[str,
 
 
 def as_answers(values: Mapping[str, Any], form: str) -> dict[str, Answer]:
-    """Write numbers down: with so many decimals (``"3"``), whole (``float64``), or in a storage format."""
+    """Write numbers with some decimals (``"3"``), in full (``float64``), or in a storage format."""
     found = {}
     for name, array in values.items():
         judged = np.ones(array.shape, dtype=bool)
@@ -146,7 +152,10 @@ def as_answers(values: Mapping[str, Any], form: str) -> dict[str, Answer]:
 
 
 def moved(block: Block, answers: Mapping[str, Answer]) -> list[str]:
-    """Name the steps that differ from the right ones past their tolerance, in order."""
+    """Name the steps that differ from the right numbers by more than half a unit, in order.
+
+    Of a dump, those that are further from them than by 64 roundings of its format.
+    """
     found = []
     for eq in block.program.equations:
         if eq.out.name in answers:
@@ -160,6 +169,11 @@ def moved(block: Block, answers: Mapping[str, Answer]) -> list[str]:
                 if (np.abs(own.values - right) > room).any():
                     found.append(eq.out.name)
     return found
+
+
+def one_quick(items: Iterable[Any]) -> list[Any]:
+    """Give the cases of a test, of which all but the first take too long for every run."""
+    return [pytest.param(x, marks=pytest.mark.slow if i else ()) for i, x in enumerate(items)]
 
 
 def blocks(seed: int, count: int, **fixed: Any) -> Iterator[Block]:

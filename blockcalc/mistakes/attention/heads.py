@@ -56,7 +56,7 @@ class Swapped(Movement):
 
 
 def attentions(block: Block) -> Iterator[Section]:
-    """Yield every attention that is worked, to its end or up to a ``stop``."""
+    """Yield every computed attention, complete or up to a ``stop``."""
     for section in block.program.sections:
         if section.kind == "attention" and not section.given:
             yield section
@@ -91,7 +91,7 @@ def _places(split: Sequence[Equation], join: Sequence[Equation]) -> Iterator[Alt
 
 @_each
 def heads_by_stride(block: Block, own: Section) -> Iterator[Alternative]:
-    """Give the columns to the heads in turn, as ``[T, d_head, n]``."""
+    """Deal the columns to the heads in turn: ``[T, d_head, n]``."""
     split: list[Equation] = []
     for eq in _splits(block, own):
         n = eq.out.shape[-3]
@@ -108,7 +108,7 @@ def heads_by_stride(block: Block, own: Section) -> Iterator[Alternative]:
 
 
 def _in_turn(n: int, e: int) -> tuple[int, ...]:
-    """Give the columns of each head where head h owns columns h, h + n, h + 2n, and so on."""
+    """Order columns so that head h has columns h, h + n, h + 2n, and so on."""
     return tuple(h + j * n for h in range(n) for j in range(e))
 
 
@@ -118,7 +118,7 @@ def _viewed(eq: Equation) -> Equation:
 
 @_each
 def heads_joined_untransposed(block: Block, own: Section) -> Iterator[Alternative]:
-    """Join the heads without bringing them behind the tokens."""
+    """Concatenate the heads without the transpose."""
     for eq in _joins(block, own):
         yield Alternative((_viewed(eq),))
 
@@ -134,7 +134,7 @@ def heads_view(block: Block, own: Section) -> Iterator[Alternative]:
 
 @_each
 def kv_groups_interleaved(block: Block, own: Section) -> Iterator[Alternative]:
-    """Give query head h key head h % g, where it is h // m."""
+    """Use key head h % g for query head h, instead of h // m."""
     equations: list[Equation] = []
     for part in "kv":
         eq = block.equation(f"{own.name}.{part}_repeat")
@@ -154,7 +154,7 @@ def kv_groups_interleaved(block: Block, own: Section) -> Iterator[Alternative]:
 
 @_each
 def fused_order(block: Block, own: Section) -> Iterator[Alternative]:
-    """Take the columns of Q, K and V from a fused matrix in another order."""
+    """Read the columns of Q, K and V from a fused matrix in another order."""
     settings = own.settings
     equations = {part: block.equation(f"{own.name}.{part}") for part in "qkv"}
     worked = {
@@ -173,12 +173,12 @@ def fused_order(block: Block, own: Section) -> Iterator[Alternative]:
 
 
 def _orders(settings: AttentionSettings, wide: int) -> Iterator[tuple[str, Order]]:
-    """Give other orders of a fused matrix: the other layout, Q, K and V exchanged, columns in turn."""
+    """Yield other orders of a fused matrix: other layout, exchanged parts, columns in turn."""
     h, g = settings.n_heads, settings.n_kv_heads
     e = wide // (h + 2 * g)
     for layout in ("blocks", "per_head"):
         yield say(f"form.fused.{layout}"), fused_columns(h, g, e, layout)
-        # a matrix of the same sizes with its parts exchanged has the columns of these runs
+        # the columns of a matrix of the same size with its parts exchanged
         groups = 1 if layout == "blocks" else g
         widths = {"q": h * e // groups, "k": g * e // groups, "v": g * e // groups}
         for names in list(permutations("qkv"))[1:]:
@@ -192,7 +192,7 @@ def _orders(settings: AttentionSettings, wide: int) -> Iterator[tuple[str, Order
 
 
 def _exchanged(names: Sequence[str], widths: dict[str, int], groups: int) -> Order:
-    """Give the columns of each part where the parts of every group stand in this order."""
+    """Order columns by the order of the parts in every group."""
     found: dict[str, list[int]] = {name: [] for name in names}
     start = 0
     for _ in range(groups):

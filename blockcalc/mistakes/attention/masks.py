@@ -25,11 +25,11 @@ from blockcalc.ops.op import Array, Ref
 from blockcalc.program.program import Equation
 
 FINITE = (-1e9, -1e4, -65504.0, -3.4028234663852886e38, -1e5, -1e8, -1e10, -1e30, -1000.0, -100.0)
-TOO_LARGE = 1e30  # a score added to so large a number changes nothing in any format
+TOO_LARGE = 1e30  # adding a score to so large a number changes nothing in any format
 
 
 def _of(a: Attention, arrays: Mapping[str, Array], **words: Any) -> Iterator[Alternative]:
-    """Take other masks; yield nothing where no score is masked otherwise."""
+    """Use other masks; yield nothing if they mask the same scores."""
     values = {**a.block.trace.arrays, **arrays}
     for eq in (a.step("allowed"), a.step("masked")):
         if eq is not None:
@@ -49,7 +49,7 @@ def _listed(found: Sequence[Mask]) -> str:
 
 @each
 def mask_missing(a: Attention) -> Iterator[Alternative]:
-    """Forget one mask, all, or to go on with the masked scores."""
+    """Leave out one mask, all masks, or the use of the masked scores."""
     found = masks(a)
     for group in [[mask] for mask in found] + ([found] if len(found) > 1 else []):
         arrays = {m.name: (np.zeros_like if m.adds else np.ones_like)(m.array) for m in group}
@@ -63,7 +63,7 @@ def mask_missing(a: Attention) -> Iterator[Alternative]:
 
 @each
 def mask_inverted(a: Attention) -> Iterator[Alternative]:
-    """See the keys that may not be seen, and no others; subtract what is added."""
+    """Invert a mask: visible keys are masked and masked keys visible; negate added masks."""
     for mask in masks(a):
         if not mask.allowed.all():
             yield from _of(a, {mask.name: mask.of(~mask.allowed)}, mask=mask.label)
@@ -81,14 +81,14 @@ def mask_inverted(a: Attention) -> Iterator[Alternative]:
 
 @each
 def mask_transposed(a: Attention) -> Iterator[Alternative]:
-    """Take the queries of a mask for its keys: the other triangle."""
+    """Transpose a mask: the other triangle."""
     for mask in masks(a):
         if mask.square:
             yield from _of(a, {mask.name: mask.array.swapaxes(-1, -2)}, mask=mask.label)
 
 
 def band(allowed: Array) -> tuple[int, int] | None:
-    """Give the first and last key that each query sees, counted from itself; None where rows are otherwise.
+    """Give the first and last visible key relative to the query; None if rows differ in it.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def band(allowed: Array) -> tuple[int, int] | None:
 
 
 def _banded(a: Attention) -> Iterator[tuple[list[Mask], int, int]]:
-    """Yield the masks that are bands, alone and together, with the first and last key seen."""
+    """Yield the masks that are bands, alone and together, with their first and last key."""
     square = [m for m in masks(a) if m.square and not m.allowed.all()]
     groups = [[mask] for mask in square] + ([square] if len(square) > 1 else [])
     for group in groups:
@@ -118,7 +118,7 @@ def _banded(a: Attention) -> Iterator[tuple[list[Mask], int, int]]:
 def _band(
     a: Attention, group: Sequence[Mask], low: int, high: int, **words: Any
 ) -> Iterator[Alternative]:
-    """Take another band in each of these masks."""
+    """Replace the band in each of these masks."""
     t = group[0].keys
     offsets = np.arange(t) - np.arange(t)[:, None]
     seen = (offsets >= low) & (offsets <= high)
@@ -129,7 +129,7 @@ def _band(
 
 @each
 def mask_off_by_one(a: Attention) -> Iterator[Alternative]:
-    """Let each query see one key more or less at the end, or forget one key of a padding."""
+    """Show each query one key more or fewer at the end, or leave out one key of the padding."""
     for group, low, high in _banded(a):
         if high < group[0].keys - 1 and -low != high:
             yield from _band(a, group, low, high - 1, by="-1")
@@ -143,14 +143,14 @@ def mask_off_by_one(a: Attention) -> Iterator[Alternative]:
 
 
 def _windows(a: Attention) -> Iterator[tuple[list[Mask], int, int]]:
-    """Yield the bands that reach back a limited number of keys."""
+    """Yield the bands with a limited number of earlier keys."""
     for group, low, high in _banded(a):
         if 1 - group[0].keys < low <= 0:
             yield group, low, high
 
 
 def _window_by(more: int) -> Callable[[Block], Iterator[Alternative]]:
-    """Let a window reach so many keys further."""
+    """Widen a window by some keys."""
 
     @each
     def make(a: Attention) -> Iterator[Alternative]:
@@ -164,7 +164,7 @@ def _window_by(more: int) -> Callable[[Block], Iterator[Alternative]]:
 
 @each
 def window_both_sides(a: Attention) -> Iterator[Alternative]:
-    """Let a window reach as far ahead as back."""
+    """Extend a window as far ahead as back."""
     for group, low, high in _windows(a):
         if high == 0 and low < 0:
             yield from _band(a, group, low, -low)
@@ -172,7 +172,7 @@ def window_both_sides(a: Attention) -> Iterator[Alternative]:
 
 @each
 def window_missing(a: Attention) -> Iterator[Alternative]:
-    """Forget the window of a causal mask, and keep the mask causal."""
+    """Leave out the window of a causal mask, but keep the mask causal."""
     for group, _, high in _windows(a):
         if high == 0:
             yield from _band(a, group, 1 - group[0].keys, high)
@@ -182,7 +182,7 @@ def window_missing(a: Attention) -> Iterator[Alternative]:
 
 
 def _parts(eq: Equation) -> tuple[Expr, Expr | None]:
-    """Take masked scores apart: their sum, and what allows them."""
+    """Split masked scores into their sum and the mask."""
     body = eq.op.body if isinstance(eq.op, Elementwise) else Slot(0)
     match body:
         case Call(function="mask", args=(total, keep)):
@@ -199,7 +199,7 @@ def _blocking(a: Attention) -> list[tuple[Mask, Ref]]:
 def unmasked(
     a: Attention, zero: bool = False
 ) -> tuple[tuple[Equation, ...], dict[str, Array], Ref]:
-    """Give the scores as if every key could be seen, or with 0 for those that may not."""
+    """Give the scores without masking, or with 0 for masked keys."""
     eq = a.step("masked")
     if eq is None:
         scaled = a.step("scaled") or a.scores
@@ -223,7 +223,7 @@ def unmasked(
 
 
 def _seen(a: Attention) -> tuple[list[Ref], dict[str, Array]]:
-    """Give 1 and 0 for the keys that an added mask lets be seen."""
+    """Give 1 for the keys that an added mask leaves visible, else 0."""
     found, arrays = [], {}
     for mask, ref in _blocking(a):
         own = constant(f"{ref.name}.seen", mask.array, ref)
@@ -238,14 +238,14 @@ def _product(x: Expr, *allowed: Expr) -> Expr:
 
 @each
 def mask_finite(a: Attention) -> Iterator[Alternative]:
-    """Take a large negative number for minus infinity: in its place, or added to the scores."""
+    """Use a large negative number for minus infinity: instead of the score, or added to it."""
     eq = a.step("masked")
     found = [m for m in masks(a) if not m.allowed.all()]
     if eq is None or not found:
         return
     assert isinstance(eq.op, Elementwise)
     total, keep = _parts(eq)
-    # a row that sees nothing is uniform where its maximum is subtracted
+    # with its maximum subtracted, a row whose keys are all masked is uniform
     right = a.block.trace.arrays[eq.out.name]
     blind = bool(np.isneginf(right).all(axis=-1).any()) and a.step("weights.max") is None
     for number in FINITE:
@@ -259,7 +259,7 @@ def mask_finite(a: Attention) -> Iterator[Alternative]:
 
 
 def _finite(total: Expr, keep: Expr | None, number: float) -> Iterator[tuple[Expr, str]]:
-    """Write scores with a number in place of minus infinity, and added where they are masked."""
+    """Yield the scores with a number instead of minus infinity, and with it added."""
     small = abs(number) < TOO_LARGE
     added = f"S − {abs(number):g}" if small else f"{number:g}"
     if keep is None:
@@ -274,7 +274,7 @@ def _finite(total: Expr, keep: Expr | None, number: float) -> Iterator[tuple[Exp
 
 @each
 def mask_multiplied(a: Attention) -> Iterator[Alternative]:
-    """Multiply scores by 1 and 0: e⁰ counts for a key that may not be seen."""
+    """Multiply scores by 1 and 0: each masked key counts e⁰."""
     eq = a.step("masked")
     if eq is not None and any(not m.adds and not m.allowed.all() for m in masks(a)):
         total, keep = _parts(eq)
@@ -306,7 +306,7 @@ def mask_padding_counts(a: Attention) -> Iterator[Alternative]:
 
 @each
 def mask_after_softmax(a: Attention) -> Iterator[Alternative]:
-    """Take the softmax over all keys, then set the weights of those that may not be seen to 0."""
+    """Take the softmax over all keys, then set the weights of masked keys to 0."""
     eq, weights = a.step("masked"), a.step("weights")
     if eq is None or weights is None or all(m.allowed.all() for m in masks(a)):
         return
@@ -322,7 +322,7 @@ def mask_after_softmax(a: Attention) -> Iterator[Alternative]:
 
 @each
 def mask_before_scale(a: Attention) -> Iterator[Alternative]:
-    """Scale what is added to the scores as well."""
+    """Scale mask.add with the scores."""
     scaled = a.step("scaled")
     for mask in (m for m in masks(a) if m.adds and scaled is not None):
         finite = np.where(mask.allowed, mask.array, 0.0) * a.factor

@@ -34,7 +34,7 @@ SHIFTS = ((1, "m + 1"), (-1, "m - 1"))
 
 @dataclass(frozen=True)
 class Mixed(Rotate):
-    """Pairs of one style, with each column turned by the angle it has in the other."""
+    """Pairs of one style, each column rotated by the angle it has in the other style."""
 
     def pair(self, column: int) -> tuple[int, int, int]:
         first, second, _ = super().pair(column)
@@ -43,10 +43,10 @@ class Mixed(Rotate):
 
 @dataclass(frozen=True)
 class Unsigned(Rotate):
-    """Pairs turned without the minus: ``a cos + b sin`` in the first column as in the second."""
+    """Pairs rotated without the minus: ``a cos + b sin`` in the first column too."""
 
     def like(self, column: int) -> Rotate:
-        """Give the rotation that has the signs of a column."""
+        """Give the rotation with the same signs as a column."""
         first = column < self.dims and self.pair(column)[0] == column
         return Rotate(self.dims, self.half, back=first)
 
@@ -60,7 +60,7 @@ class Unsigned(Rotate):
 
 @dataclass(frozen=True)
 class Turning:
-    """The rotation of one attention: its settings and its equations, as far as they are worked."""
+    """The rotation of one attention: its settings, and those of its equations that are computed."""
 
     block: Block
     name: str
@@ -80,7 +80,7 @@ class Turning:
 
 @dataclass
 class Making:
-    """An alternative of a rotation while it is put together."""
+    """Builds an alternative of a rotation."""
 
     turning: Turning
     words: dict[str, str]
@@ -88,18 +88,18 @@ class Making:
     arrays: dict[str, Array] = field(default_factory=dict)
 
     def add(self, name: str, op: Op, *inputs: Ref) -> Ref:
-        """Write a new step."""
+        """Add a new step."""
         self.equations.append(extra(name, op, *inputs))
         return self.equations[-1].out
 
     def given(self, name: str, array: Array, like: Ref) -> Ref:
-        """Give numbers of their own."""
+        """Add an input with numbers."""
         ref = constant(name, array, like)
         self.arrays[ref.name] = array
         return ref
 
     def turns(self, name: str, positions: Ref, freqs: Ref) -> tuple[Ref, Ref]:
-        """Write the cosines and sines of other angles."""
+        """Add the cosines and sines of other angles."""
         own, rope = self.turning, f"{self.turning.name}.rope"
         angles = self.add(f"{name}.angles", own.angles.op, positions, freqs)
         cos, sin = (own.block.equation(f"{rope}.{part}") for part in ("cos", "sin"))
@@ -108,7 +108,7 @@ class Making:
         return self.add(f"{name}.cos", cos.op, angles), self.add(f"{name}.sin", sin.op, angles)
 
     def put(self, eq: Equation, op: Op, *inputs: Ref) -> None:
-        """Work a step of the block otherwise."""
+        """Replace a step of the block."""
         self.equations.append(instead(eq, op, *inputs))
 
     def done(self, *last: Equation) -> Alternative:
@@ -118,19 +118,20 @@ class Making:
 Make = Callable[[Turning], Iterator[Alternative]]
 
 
+def turnings(block: Block) -> Iterator[Turning]:
+    """Yield every rotation in a block."""
+    for section in attentions(block):
+        rope = section.settings.rope
+        angles = block.equation(f"{section.name}.rope.angles")
+        if rope is not None and angles is not None:
+            both = (block.equation(f"{section.name}.{part}_rope") for part in "qk")
+            turned = tuple(eq for eq in both if eq is not None)
+            yield Turning(block, section.name, rope, angles, turned)
+
+
 def _each(make: Make) -> Callable[[Block], Iterator[Alternative]]:
     """Make alternatives of every rotation in a block."""
-
-    def every(block: Block) -> Iterator[Alternative]:
-        for section in attentions(block):
-            rope = section.settings.rope
-            angles = block.equation(f"{section.name}.rope.angles")
-            if rope is not None and angles is not None:
-                both = (block.equation(f"{section.name}.{part}_rope") for part in "qk")
-                turned = tuple(eq for eq in both if eq is not None)
-                yield from make(Turning(block, section.name, rope, angles, turned))
-
-    return moving(every)
+    return moving(lambda block: (change for own in turnings(block) for change in make(own)))
 
 
 @_each
@@ -151,7 +152,7 @@ def rope_other_pairing(own: Turning) -> Iterator[Alternative]:
 
 @_each
 def rope_mixed_pairing(own: Turning) -> Iterator[Alternative]:
-    """Turn the pairs of one style by the angles that the columns have in the other."""
+    """Rotate the pairs of one style by the angles that the columns have in the other."""
     for half in (own.rope.half, not own.rope.half):
         change = _by(own, Mixed(own.rope.dims, half))
         yield replace(change, words={"pairs": say(f"form.pairs.{'half' if half else 'near'}")})
@@ -159,7 +160,7 @@ def rope_mixed_pairing(own: Turning) -> Iterator[Alternative]:
 
 @_each
 def rope_sign(own: Turning) -> Iterator[Alternative]:
-    """Turn the other way, by the rotation or by the sines, or lose the minus of each pair."""
+    """Rotate the other way, by negative angles or sines, or lose the minus of each pair."""
     back = {"sign": say("form.sign.back")}
     yield replace(_by(own, Rotate(own.rope.dims, own.rope.half, back=True)), words=back)
     for eq in (own.block.equation(f"{own.name}.rope.sin"), own.angles):
@@ -173,7 +174,7 @@ def rope_sign(own: Turning) -> Iterator[Alternative]:
 
 @_each
 def rope_q_only(own: Turning) -> Iterator[Alternative]:
-    """Turn queries or keys alone."""
+    """Rotate only queries or only keys."""
     for eq in own.turned:
         part = "Q" if eq.out.part == "key" else "K"
         yield Alternative((copied(eq, eq.inputs[0]),), words={"part": part})
@@ -183,7 +184,7 @@ def rope_q_only(own: Turning) -> Iterator[Alternative]:
 
 
 def _moved(own: Turning, body: Expr, **words: str) -> Alternative:
-    """Take other positions for queries and keys."""
+    """Use other positions for queries and keys."""
     making, (positions, freqs) = own.instead(**words), own.steps
     moved = making.add(f"{own.name}.rope.positions", Elementwise(body), positions)
     return making.done(instead(own.angles, own.angles.op, moved, freqs))
@@ -191,14 +192,14 @@ def _moved(own: Turning, body: Expr, **words: str) -> Alternative:
 
 @_each
 def rope_off_by_one(own: Turning) -> Iterator[Alternative]:
-    """Count positions one higher or lower; since queries and keys both do, no score changes."""
+    """Shift positions by one for queries and keys, which changes no score."""
     for by, m in SHIFTS:
         yield _moved(own, Slot(0) + Num(by), m=m)
 
 
 @_each
 def rope_positions_differ(own: Turning) -> Iterator[Alternative]:
-    """Count the positions of queries or keys alone one higher or lower."""
+    """Shift the positions of only queries or only keys by one."""
     for by, m in SHIFTS:
         for eq in own.turned:
             part = "Q" if eq.out.part == "query" else "K"
@@ -211,7 +212,7 @@ def rope_positions_differ(own: Turning) -> Iterator[Alternative]:
 
 @_each
 def rope_position_zero(own: Turning) -> Iterator[Alternative]:
-    """Count positions from 0 where x begins later, or take 0 for every token."""
+    """Count positions from 0 if they start later, or use 0 for every token."""
     if own.rope.start:
         start = say("form.zero.start", start=own.rope.start)
         yield _moved(own, Slot(0) - Num(own.rope.start), positions=start)
@@ -220,7 +221,7 @@ def rope_position_zero(own: Turning) -> Iterator[Alternative]:
 
 @_each
 def rope_heads_as_positions(own: Turning) -> Iterator[Alternative]:
-    """Turn each head by its own number, and not each token."""
+    """Rotate each head by its index instead of each token by its position."""
     making, (positions, freqs) = own.instead(), own.steps
     for eq in own.turned:
         if len(eq.out.axes) < 3 or eq.out.axes[-3] not in ("head", "kv_head"):
@@ -234,27 +235,27 @@ def rope_heads_as_positions(own: Turning) -> Iterator[Alternative]:
     yield making.done()
 
 
-# angles per step ---------------------------------------------------------------------------------
-
-
 def _at(own: Turning, freqs: Array, **words: str) -> Alternative:
-    """Take other angles per step for queries and keys."""
+    """Use other angles per step for queries and keys."""
     making, (positions, known) = own.instead(**words), own.steps
     other = making.given(f"{own.name}.rope.freqs", freqs.reshape(1, -1), known)
     return making.done(instead(own.angles, own.angles.op, positions, other))
 
 
+def turned_by(own: Turning, theta: float) -> Alternative:
+    """Take another theta."""
+    return _at(own, frequencies(theta, own.rope.dims), theta=f"{theta:.10g}")
+
+
 @_each
 def rope_theta(own: Turning) -> Iterator[Alternative]:
-    """Take another theta that is in use."""
-    for theta in THETAS:
-        if theta != own.rope.theta:
-            yield _at(own, frequencies(theta, own.rope.dims), theta=f"{theta:.0f}")
+    """Use another common theta."""
+    return (turned_by(own, theta) for theta in THETAS if theta != own.rope.theta)
 
 
 @_each
 def rope_frequencies(own: Turning) -> Iterator[Alternative]:
-    """Take another exponent of theta."""
+    """Use another exponent of theta."""
     theta, dims = own.rope.theta, own.rope.dims
     if theta is None:
         return
@@ -279,7 +280,7 @@ def rope_frequencies(own: Turning) -> Iterator[Alternative]:
 
 @_each
 def rope_wrong_slice(own: Turning) -> Iterator[Alternative]:
-    """Turn other columns: all or the last of each head, half of them, or all heads as one row."""
+    """Rotate other columns: all or the last of each head, half of them, or all heads as one row."""
     if not own.turned:
         return
     dims, wide, theta = own.rope.dims, own.turned[0].out.shape[-1], own.rope.theta
@@ -294,7 +295,7 @@ def rope_wrong_slice(own: Turning) -> Iterator[Alternative]:
 
 
 def _last(own: Turning, dims: int, wide: int) -> Alternative:
-    """Turn the last columns of a head instead of the first."""
+    """Rotate the last columns of a head instead of the first."""
     making = own.instead(columns=say("form.slice.last"))
     there = (*range(wide - dims, wide), *range(wide - dims))
     back = tuple(map(int, np.argsort(there)))
@@ -307,7 +308,7 @@ def _last(own: Turning, dims: int, wide: int) -> Alternative:
 
 
 def _over(own: Turning, dims: int, columns: str) -> Alternative:
-    """Turn so many columns of a head, by the angles of so many."""
+    """Rotate some columns of a head, by the angles of some number of columns."""
     assert own.rope.theta is not None
     making, (positions, known) = own.instead(columns=columns), own.steps
     freqs = frequencies(own.rope.theta, dims).reshape(1, -1)
@@ -320,7 +321,7 @@ def _over(own: Turning, dims: int, columns: str) -> Alternative:
 
 
 def _joined(own: Turning) -> Alternative:
-    """Turn the columns of all heads as one row, before they are split."""
+    """Rotate the columns of all heads as one row, before they are split."""
     assert own.rope.theta is not None
     making, (positions, known) = own.instead(columns=say("form.slice.heads")), own.steps
     for eq in own.turned:

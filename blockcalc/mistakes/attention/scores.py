@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from blockcalc.mistakes.alternative import Alternative, Block, Mistake, copied, extra, instead
+from blockcalc.mistakes.alternative import (
+    NORM_KINDS,
+    Alternative,
+    Block,
+    Mistake,
+    copied,
+    extra,
+    instead,
+    no_place,
+)
 from blockcalc.nn.block import program_of
 from blockcalc.nn.spec import AttentionSpec, BlockSpec
 from blockcalc.ops.elementwise import Elementwise
@@ -16,7 +25,6 @@ from blockcalc.ops.matmul import MatMul
 from blockcalc.ops.op import Array, Op, Ref
 from blockcalc.program.program import Equation
 
-NORMS = ("layer_norm", "rms_norm")
 KEEPERS = ("causal", "padding", "mask.keep")
 ADDED = "mask.add"
 SOFTMAX = ("weights.max", "weights.shifted", "weights.exp", "weights.sum", "weights")
@@ -24,7 +32,7 @@ SOFTMAX = ("weights.max", "weights.shifted", "weights.exp", "weights.sum", "weig
 
 @dataclass(frozen=True)
 class Attention:
-    """An attention that is worked at least to its scores.
+    """An attention that is computed at least up to its scores.
 
     Attributes
     ----------
@@ -42,12 +50,12 @@ class Attention:
 
     @property
     def name(self) -> str:
-        """Give what stands before the names of its steps: ``blocks.0.attn``."""
+        """Give the prefix of the names of its steps: ``blocks.0.attn``."""
         return self.own.steps + self.spec.name
 
     @property
     def keys(self) -> str:
-        """Give what stands before the names of its weights and masks."""
+        """Give the prefix of the names of its weights and masks."""
         return self.own.keys + self.spec.name
 
     @property
@@ -67,7 +75,7 @@ class Attention:
         return "√d_head" if self.spec.scale is None else f"1/{self.spec.scale:g}"
 
     def step(self, part: str) -> Equation | None:
-        """Give a step by its short name; None where there is none, or another step goes by its name."""
+        """Give a step by its short name; None if there is none, or the name is an alias."""
         eq = self.block.equation(f"{self.name}.{part}")
         return eq if eq is not None and eq.out.name == f"{self.name}.{part}" else None
 
@@ -81,7 +89,7 @@ class Attention:
         return found
 
     def later(self, name: str, source: Ref) -> tuple[Equation, ...]:
-        """Take another matrix wherever a step is used, while the step itself is right."""
+        """Use another matrix wherever a step is used, without changing the step itself."""
         forward = self.block.program.equations[: self.block.program.forward]
         return tuple(
             instead(eq, eq.op, *(source if ref.name == name else ref for ref in eq.inputs))
@@ -90,7 +98,7 @@ class Attention:
         )
 
     def with_maximum(self) -> dict[str, Equation]:
-        """Give the steps of its softmax with the maximum subtracted, whether it subtracts it or not."""
+        """Give the steps of its softmax in the form that subtracts the row maximum."""
         form = self.own.with_attention(lambda spec: replace(spec, softmax="shifted"))
         spec = self.block.spec
         blocks = tuple(form if own is self.own else own for own in spec.blocks)
@@ -100,7 +108,7 @@ class Attention:
 
 
 def attentions(block: Block) -> Iterator[Attention]:
-    """Yield every attention that has scores: not those that are given."""
+    """Yield every attention that is not given, and so has scores."""
     for own in block.spec.blocks:
         for sublayer in own.sublayers:
             if isinstance(sublayer.work, AttentionSpec):
@@ -111,7 +119,7 @@ def attentions(block: Block) -> Iterator[Attention]:
 
 @dataclass(frozen=True)
 class Mask:
-    """One of the masks of an attention: the name of its matrix, and what sentences call it in any block."""
+    """A mask of an attention: the name of its matrix, and its name in sentences."""
 
     name: str
     label: str
@@ -123,7 +131,7 @@ class Mask:
 
     @property
     def allowed(self) -> Array:
-        """Tell which keys may be seen."""
+        """Tell which keys are visible."""
         return np.asarray(~np.isneginf(self.array) if self.adds else self.array != 0)
 
     @property
@@ -136,7 +144,7 @@ class Mask:
         return not self.name.endswith("padding") and self.array.ndim >= 2
 
     def of(self, allowed: Array) -> Array:
-        """Give the matrix of another pattern."""
+        """Give the matrix of another mask of this kind."""
         seen = np.broadcast_to(allowed, self.array.shape)
         if not self.adds:
             return seen.astype(np.float64)
@@ -144,7 +152,7 @@ class Mask:
 
 
 def masks(a: Attention) -> list[Mask]:
-    """List the masks of an attention that its masked scores take."""
+    """List the masks that the masked scores of an attention use."""
     eq = a.step("masked")
     known = {ref.name for ref in a.block.program.inputs} if eq is not None else set()
     keys = {f"{a.keys}.{key}": f"{a.spec.name}.{key}" for key in (*KEEPERS, ADDED)}
@@ -176,7 +184,7 @@ def times(factor: float) -> Op:
 def _scaled(
     factor: Callable[[Attention], float | None],
 ) -> Callable[[Block], Iterator[Alternative]]:
-    """Scale by another factor, where it is another."""
+    """Scale by another factor, if it differs."""
 
     @each
     def make(a: Attention) -> Iterator[Alternative]:
@@ -190,7 +198,7 @@ def _scaled(
 
 @each
 def scale_missing(a: Attention) -> Iterator[Alternative]:
-    """Leave out the scale, or scale the scores and go on with the unscaled ones."""
+    """Leave out the scale, or compute the scaled scores and use the unscaled ones."""
     eq = a.step("scaled")
     if eq is not None and a.factor != 1:
         words = {"divisor": a.divisor}
@@ -202,7 +210,7 @@ def scale_missing(a: Attention) -> Iterator[Alternative]:
 
 @each
 def scale_default(a: Attention) -> Iterator[Alternative]:
-    """Divide by √d_head where the block has another scale, or none."""
+    """Divide by √d_head if the block has another scale, or none."""
     root = float(a.d_head**-0.5)
     if a.spec.scale is None or np.isclose(root, a.factor, rtol=1e-12):
         return
@@ -221,13 +229,13 @@ def _model(a: Attention) -> int:
 
 
 def _derived(a: Attention) -> float | None:
-    """Give the scale of heads that share d_model, where they do not."""
+    """Give the scale of d_head = d_model / n_heads, if d_head differs from it."""
     derived = _model(a) // a.spec.n_heads
     return float(derived**-0.5) if derived else None
 
 
 def _before(a: Attention, *changes: tuple[Equation, float]) -> Alternative:
-    """Multiply steps before the scores by a factor, and scale the scores no more."""
+    """Multiply steps before the scores by a factor, and leave the scores unscaled."""
     scaled = a.step("scaled")
     assert scaled is not None
     found = [copied(scaled, a.scores.out)]
@@ -239,7 +247,7 @@ def _before(a: Attention, *changes: tuple[Equation, float]) -> Alternative:
 
 
 def _scale_first(side: int) -> Callable[[Block], Iterator[Alternative]]:
-    """Put the scale on the queries or keys, at any step of theirs."""
+    """Apply the scale to the queries or keys, at any of their steps."""
 
     @each
     def make(a: Attention) -> Iterator[Alternative]:
@@ -254,7 +262,7 @@ def _scale_first(side: int) -> Callable[[Block], Iterator[Alternative]]:
 
 @each
 def scale_root_on_both(a: Attention) -> Iterator[Alternative]:
-    """Put the root of the scale on the queries and on the keys."""
+    """Apply the root of the scale to the queries and to the keys."""
     paths = a.path(0), a.path(1)
     if a.step("scaled") is None or a.factor in (0, 1) or not all(paths):
         return
@@ -270,7 +278,7 @@ def scale_root_on_both(a: Attention) -> Iterator[Alternative]:
 
 @each
 def scores_k_not_transposed(a: Attention) -> Iterator[Alternative]:
-    """Multiply Q by K as it stands, where its shape lets one."""
+    """Multiply Q by K without the transpose, if the shapes fit."""
     k = a.scores.inputs[1]
     own = a.block.trace.arrays[k.name]
     if k.shape[-1] == k.shape[-2] and not np.array_equal(own, own.swapaxes(-1, -2)):
@@ -279,7 +287,7 @@ def scores_k_not_transposed(a: Attention) -> Iterator[Alternative]:
 
 @each
 def qk_exchanged(a: Attention) -> Iterator[Alternative]:
-    """Take the keys for the queries: in the product, or from the projections on."""
+    """Exchange queries and keys: in the product, or from the projections on."""
     own = a.block.trace.arrays[a.scores.out.name]
     if np.allclose(own, own.swapaxes(-1, -2), rtol=1e-12, atol=0):
         return
@@ -293,10 +301,10 @@ def qk_exchanged(a: Attention) -> Iterator[Alternative]:
 
 @each
 def attention_from_unnormed(a: Attention) -> Iterator[Alternative]:
-    """Project what went into the norm, in a block that normalizes first."""
+    """Project the input of the norm, in a block with the norm before attention."""
     norms = {
         section.out.name: section.inputs[0]
-        for section in a.block.sections(*NORMS)
+        for section in a.block.sections(*NORM_KINDS)
         if section.name.startswith(a.own.steps)
     }
     inside = [eq for eq in a.block.program.equations if eq.out.name.startswith(f"{a.name}.")]
@@ -308,7 +316,7 @@ def attention_from_unnormed(a: Attention) -> Iterator[Alternative]:
 
 
 def _default(a: Attention, factor: float) -> float | None:
-    """Give a factor for a block that has the usual scale."""
+    """Give a factor for blocks with the default scale."""
     return factor if a.spec.scale is None else None
 
 
@@ -320,6 +328,7 @@ MISTAKES = (
     Mistake("scale_inverted", "attn.scaled", _scaled(lambda a: 1 / a.factor if a.factor else None)),
     Mistake("scale_head_dim_derived", "attn.scaled", _scaled(_derived)),
     Mistake("scale_default", "attn.scaled", scale_default),
+    Mistake("scale_other", "attn.scaled", no_place),  # its factor is solved
     Mistake("scale_on_q", "attn.q*", _scale_first(0), same_result=True),
     Mistake("scale_on_k", "attn.k*", _scale_first(1), same_result=True),
     Mistake("scale_root_on_both", "attn.q*", scale_root_on_both, same_result=True),

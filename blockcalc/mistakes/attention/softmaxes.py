@@ -24,7 +24,7 @@ from blockcalc.program.program import Equation
 
 @dataclass(frozen=True)
 class Last(Movement):
-    """Some axes put last, as one: what is reduced over them is reduced along it."""
+    """Some axes moved last and joined, so that a reduction over them is one along the last axis."""
 
     moved: tuple[int, ...]
     word = "last"
@@ -43,7 +43,7 @@ class Last(Movement):
 
 @dataclass(frozen=True)
 class Sum16(Op):
-    """A sum along the last axis that is kept in a format of 16 bits: after each addition, or at the end."""
+    """A sum along the last axis, rounded to a 16-bit format after each addition, or at the end."""
 
     format: str
     each: bool
@@ -63,7 +63,7 @@ class Sum16(Op):
         return NUMBERS[self.format](x)
 
     def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
-        """Bound it: where terms are uncertain, each rounding may fall the other way."""
+        """Bound the error; if terms are uncertain, each rounding may go the other way."""
         roundings = 2 * xs[0].shape[-1] if self.each else 1
         lost = roundings * 2 * NUMBERS[self.format].unit * np.abs(xs[0]).sum(axis=-1)
         error = errors[0].sum(axis=-1)
@@ -75,14 +75,14 @@ class Sum16(Op):
 
 @dataclass(frozen=True)
 class Softmax:
-    """The softmax of an attention: its steps by their short names, as far as ``stop`` lets them be worked."""
+    """The softmax of an attention: its steps by short name, as far as ``stop`` has them."""
 
     attention: Attention
     parts: dict[str, Equation]
 
     @property
     def scores(self) -> Ref:
-        """Give what it is taken of."""
+        """Give the matrix that the softmax is taken of."""
         return (self.parts.get("weights.max") or self.parts["weights.exp"]).inputs[0]
 
     @property
@@ -102,18 +102,18 @@ class Softmax:
         return self.parts.get("weights")
 
     def with_maximum(self) -> dict[str, Equation]:
-        """Give its steps with the maximum subtracted, whether it subtracts it or not."""
+        """Give its steps in the form that subtracts the row maximum."""
         return self.parts if self.shifted else self.attention.with_maximum()
 
     def along(self, eq: Equation, axes: tuple[int, ...], *inputs: Ref) -> Equation:
-        """Take a step whose second operand has one number for each row: one for all else but these axes."""
+        """Adapt a step whose second operand has one number per row to other reduced axes."""
         assert isinstance(eq.op, Elementwise)
         every = tuple(range(len(self.scores.shape)))
         kept = tuple(i for i in every if i not in axes)
         return instead(eq, replace(eq.op, placements=(every, kept)), *inputs)
 
     def reduced(self, eq: Equation, axes: tuple[int, ...], x: Ref) -> list[Equation]:
-        """Reduce over other axes than the keys: what is moved, and what it is reduced to."""
+        """Reduce over other axes than the keys: the moved matrix, and its reduction."""
         moved = extra(f"{eq.out.name}.last", Last(axes), x)
         return [moved, extra(f"{eq.out.name}.of", eq.op, moved.out)]
 
@@ -138,7 +138,7 @@ def _each(make: Part) -> Callable[[Block], Iterator[Alternative]]:
 
 
 def _over(s: Softmax, axes: tuple[int, ...], own: bool) -> tuple[Equation, ...]:
-    """Take the softmax over other axes; ``own`` tells whether maximum and sum keep their shape."""
+    """Take the softmax over other axes; ``own`` tells if maximum and sum keep their shape."""
     refs: dict[str, Ref] = {}
     found: list[Equation] = []
     for eq in s.parts.values():
@@ -154,33 +154,50 @@ def _over(s: Softmax, axes: tuple[int, ...], own: bool) -> tuple[Equation, ...]:
 
 @_each
 def softmax_columns(s: Softmax) -> Iterator[Alternative]:
-    """Let each column add to 1: the softmax over the queries."""
+    """Take the softmax over the queries: each column adds up to 1.
+
+    The steps within may be given for the rows: then the weights alone are taken over columns, or
+    only their sums are.
+    """
     if s.scores.shape[-1] > 1:
-        yield Alternative(_over(s, (len(s.scores.shape) - 2,), own=True))
+        columns = (len(s.scores.shape) - 2,)
+        yield Alternative(_over(s, columns, own=True))
+        yield from _weights_over(s, columns)
+
+
+def _weights_over(s: Softmax, axes: tuple[int, ...], **words: str) -> Iterator[Alternative]:
+    """Take the weights alone over other axes: from the scores, or from the exponentials."""
+    if s.weights is None:
+        return
+    yield Alternative(_over(s, axes, own=False), words=words)
+    if s.shifted and s.total is not None:
+        made = s.reduced(s.total, axes, s.parts["weights.exp"].out)
+        weights = s.along(s.weights, axes, s.weights.inputs[0], made[-1].out)
+        yield Alternative((*made, weights), words=words)
 
 
 @_each
 def softmax_heads(s: Softmax) -> Iterator[Alternative]:
-    """Let the weights of a pair of tokens add to 1 over the heads."""
+    """Take the softmax over the heads: the weights of a pair of tokens add up to 1."""
     if s.weights is not None and "head" in s.scores.axes:
-        yield Alternative(_over(s, (s.scores.axes.index("head"),), own=False))
+        yield from _weights_over(s, (s.scores.axes.index("head"),))
 
 
 @_each
 def softmax_all(s: Softmax) -> Iterator[Alternative]:
-    """Let all weights add to 1 together: those of a head, or of all heads."""
+    """Take one softmax over all scores: those of a head, or of all heads."""
     rank = len(s.scores.shape)
     if s.weights is None or s.scores.shape[-1] == 1:
         return
-    yield Alternative(_over(s, (rank - 2, rank - 1), own=False), words={"over": "T × T"})
+    yield from _weights_over(s, (rank - 2, rank - 1), over="T × T")
     if "head" in s.scores.axes:
         axes = tuple(range(rank - 3, rank))
-        yield Alternative(_over(s, axes, own=False), words={"over": "n_heads × T × T"})
+        yield from _weights_over(s, axes, over="n_heads × T × T")
 
 
 @_each
 def softmax_sum_of_key(s: Softmax) -> Iterator[Alternative]:
-    """Divide by the sum of the row that has the number of the column: an axis was lost."""
+    """Divide column j by the sum of row j, as broadcasting without keepdims does."""
     if s.weights is not None and s.scores.shape[-1] > 1:
         yield Alternative((s.along(s.weights, (len(s.scores.shape) - 2,)),))
 
@@ -190,21 +207,21 @@ def softmax_sum_of_key(s: Softmax) -> Iterator[Alternative]:
 
 @_each
 def softmax_no_exp(s: Softmax) -> Iterator[Alternative]:
-    """Divide the scores themselves by their sum; masked ones count 0."""
+    """Divide the scores themselves by their sum; masked scores count 0."""
     steps, arrays, scores = unmasked(s.attention, zero=True)
     yield Alternative((*steps, copied(s.parts["weights.exp"], scores)), arrays)
 
 
 @_each
 def softmax_base2(s: Softmax) -> Iterator[Alternative]:
-    """Raise 2, not e, to the scores."""
+    """Use powers of 2 instead of e."""
     body = exp(Slot(0) * Num(math.log(2)))
     yield Alternative((instead(s.parts["weights.exp"], Elementwise(body)),))
 
 
 @_each
 def softmax_plus_one(s: Softmax) -> Iterator[Alternative]:
-    """Add 1 to what is divided by."""
+    """Add 1 to the sum of the row."""
     if s.total is None:
         return
     plain = extra(f"{s.total.out.name}.plain", s.total.op, *s.total.inputs)
@@ -231,7 +248,7 @@ def softmax_not_normalized(s: Softmax) -> Iterator[Alternative]:
 
 @_each
 def softmax_twice(s: Softmax) -> Iterator[Alternative]:
-    """Take the softmax of the weights again."""
+    """Apply the softmax twice."""
     if s.weights is not None and s.total is not None:
         once = extra(f"{s.name}.once", s.weights.op, *s.weights.inputs)
         again = extra(f"{s.name}.again", s.parts["weights.exp"].op, once.out)
@@ -244,12 +261,12 @@ def softmax_twice(s: Softmax) -> Iterator[Alternative]:
 
 
 def _elsewhere(s: Softmax, eq: Equation, name: str) -> Equation:
-    """Give a step as one that only the alternative has."""
+    """Copy a step to one that only the alternative has."""
     return extra(f"{s.name}.{name}", eq.op, *eq.inputs)
 
 
 def _exponentials(s: Softmax) -> tuple[list[Equation], Ref]:
-    """Give the exponentials of the other form: without the maximum subtracted where it is, and with it where not."""
+    """Give the exponentials of the other form of softmax: with or without the row maximum."""
     own = s.parts["weights.exp"]
     if s.shifted:
         plain = extra(f"{s.name}.exp.plain", own.op, s.scores)
@@ -263,7 +280,7 @@ def _exponentials(s: Softmax) -> tuple[list[Equation], Ref]:
 
 @_each
 def softmax_wrong_max(s: Softmax) -> Iterator[Alternative]:
-    """Subtract a maximum that is not the row's own, or only above or below the fraction line."""
+    """Subtract a maximum that is not the row's own, or only in numerator or denominator."""
     if s.scores.shape[-1] == 1:
         return
     parts, queries = s.with_maximum(), (len(s.scores.shape) - 2,)
@@ -290,7 +307,7 @@ def softmax_wrong_max(s: Softmax) -> Iterator[Alternative]:
 
 @_each
 def softmax_shifted(s: Softmax) -> Iterator[Alternative]:
-    """Subtract another number from every score of a row: nothing, its maximum, the largest of all."""
+    """Subtract another number from a row: nothing, its maximum, or the largest of all scores."""
     parts = s.with_maximum()
     top, less, last = (parts[f"weights.{part}"] for part in ("max", "shifted", "exp"))
     if not s.shifted:
@@ -306,7 +323,7 @@ def softmax_shifted(s: Softmax) -> Iterator[Alternative]:
 
 @_each
 def softmax_sum_16bit(s: Softmax) -> Iterator[Alternative]:
-    """Keep the sum of a row in 16 bits."""
+    """Round the sum of a row to 16 bits."""
     if s.total is not None:
         for format in ("float16", "bfloat16"):
             for each in (True, False):
