@@ -1,1 +1,1 @@
-"""Judge a person's numbers: the first wrong step, its reason, and whether it is more than rounding."""
+"""Judge a person's numbers: the first wrong step, its reason, and what is only rounding."""

@@ -1,4 +1,4 @@
-"""A program worked with a person's own numbers: each step from those that were given before it."""
+"""A program run on a person's answers: each step is computed from the answers before it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from blockcalc.program.program import Equation, Program
 from blockcalc.program.rounding import Rounding
 
 DOUBLE = NUMBERS["float64"].unit
-SURE = 1e-12  # beside the largest number: round-off in double precision is no more
+SURE = 1e-12  # relative to the largest number; round-off in double precision is smaller
 
 
 def _chooses(op: Op) -> bool:
-    """Tell whether an operation has a step in it, as the slope of ReLU has: round-off does not choose its side."""
+    """Tell whether an operation has a jump, like the derivative of ReLU: round-off is ignored."""
     return isinstance(op, Elementwise) and any(
         isinstance(e, Call) and e.function == "step" for e in walk(op.body)
     )
@@ -32,7 +32,7 @@ def _sure(x: Array, error: Array) -> Array:
 
 @dataclass(frozen=True)
 class Value:
-    """Numbers, and how far each may lie from what it stands for."""
+    """Numbers, and a bound on the error of each."""
 
     numbers: Array
     error: Array
@@ -40,7 +40,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Pin:
-    """A person's numbers for a step, in its shape: which cells are given, and how exactly."""
+    """The answer to a step, in its shape: which cells are given, and how exactly."""
 
     numbers: Array
     judged: Array
@@ -61,7 +61,7 @@ class Pin:
 
 @dataclass
 class Carried:
-    """The steps of a program, each worked from the person's own earlier numbers.
+    """The steps of a program, each computed from the answers before it.
 
     Parameters
     ----------
@@ -69,9 +69,10 @@ class Carried:
     inputs : mapping
         The numbers of its inputs.
     pins : mapping
-        A person's numbers by recorded name.
+        Answers by recorded name.
     storage : Format, optional
-        What the person's results are stored in; without it they are written down, and held against float64.
+        The format that the answers are stored in; without it they are written numbers,
+        compared with float64.
     rounding : Rounding, optional
         Applied to every result of the forward pass, as in the run.
     """
@@ -103,7 +104,7 @@ class Carried:
         )
 
     def _inner(self) -> set[str]:
-        """Name the parts of softmaxes and norms: a kernel keeps them in its working precision."""
+        """Name the inner steps of softmaxes and norms: kernels keep them in working precision."""
         return {
             eq.out.name
             for s in self.program.sections
@@ -113,19 +114,23 @@ class Carried:
         }
 
     def settled(self, name: str, own: Value) -> Value:
-        """Give what later steps take where a step is not given: stored, but for parts of a kernel."""
-        return own if name in self.inner else self.stored(own)
+        """Give what later steps take if a step is not given: stored, except inside a kernel.
+
+        In double precision their numbers and ours each lie within the same error of the exact ones.
+        """
+        exact = self.storage is not None and self.storage.unit <= DOUBLE
+        return own if exact or name in self.inner else self.stored(own)
 
     def stored(self, own: Value) -> Value:
-        """Add what storing a number may do to it."""
+        """Add the error of storing a number."""
         if self.storage is None:
             return own
-        if self.storage.unit <= DOUBLE:  # then ours are no better than theirs
+        if self.storage.unit <= DOUBLE:  # then our numbers are no more exact than theirs
             return Value(own.numbers, 2 * own.error)
         return Value(own.numbers, self.storage.stored(own.numbers, own.error))
 
     def _input(self, numbers: Array) -> Value:
-        """Give an input; where it does not fit the storage format it was rounded to it."""
+        """Give an input; if it does not fit the storage format, it was rounded to it."""
         fits = self.storage is None or self.storage.has(numbers)
         zero = np.zeros(numbers.shape)
         return Value(
@@ -133,7 +138,7 @@ class Carried:
         )
 
     def work(self, eq: Equation, operands: Sequence[Value], bounded: bool = True) -> Value:
-        """Work one equation, and bound its error."""
+        """Compute one equation, and bound its error."""
         xs = [v.numbers for v in operands]
         with np.errstate(all="ignore"):
             numbers = np.asarray(eq.op.forward(xs), dtype=np.float64)
@@ -147,9 +152,8 @@ class Carried:
             self.program.forward is None or self.index.get(eq.out.name, 0) < self.program.forward
         )
         if self.rounding is not None and rounds:
-            spelled = (
-                type(eq.op).cell is not Op.cell
-            )  # not of some operations that only mistakes take
+            # some operations that only mistakes use have no cell
+            spelled = type(eq.op).cell is not Op.cell
             numbers = (
                 self.rounding.result(eq.op, eq.inputs, xs, numbers)
                 if spelled
@@ -160,7 +164,7 @@ class Carried:
     # alternatives --------------------------------------------------------------------------
 
     def cone(self, name: str) -> list[int]:
-        """Give the equations between a step and what is given before it, in order; its own is the last."""
+        """Give the equations from the answers before a step up to its own, in order."""
         if name not in self._cones:
             found: set[int] = set()
             open_ = [self.index[name]] if name in self.index else []
@@ -178,14 +182,14 @@ class Carried:
         return self._cones[name]
 
     def under(self, change: Alternative, name: str, bounded: bool = True) -> Value | None:
-        """Work a step from the given numbers before it, as if a mistake had been made; None where it has no part in it.
+        """Compute a step from the answers before it, with a mistake made.
 
-        Its error is bounded only if asked for, and 0 otherwise.
+        None if the mistake does not affect it. Without ``bounded`` its error is 0.
         """
         changed = {eq.out.name: eq for eq in change.equations}
         if not self.touches(change, name):
             return None
-        done: dict[str, Value | None] = {  # None: as it is without the mistake
+        done: dict[str, Value | None] = {  # None: unchanged by the mistake
             key: Value(array, np.zeros(array.shape)) for key, array in change.arrays.items()
         }
         begun: set[str] = set()
@@ -201,7 +205,7 @@ class Carried:
             missing = [r.name for r in eq.inputs if r.name not in done]
             if missing:
                 if begun.intersection(missing):
-                    return None  # two mistakes that make steps depend on one another
+                    return None  # the two mistakes make steps depend on each other
                 begun.add(key)
                 waiting += missing
                 continue
@@ -223,14 +227,14 @@ class Carried:
         return self.program.equations[self.index[name]] if name in self.index else None
 
     def names(self, name: str) -> set[str]:
-        """Name the steps between a step and what is given before it."""
+        """Name the steps from the answers before a step up to the step."""
         if name not in self._names:
             equations = self.program.equations
             self._names[name] = {equations[i].out.name for i in self.cone(name)}
         return self._names[name]
 
     def touches(self, change: Alternative, name: str) -> bool:
-        """Tell whether a mistake has a part in a step: changes it, or what it is worked from."""
+        """Tell whether a mistake changes a step, or what it is computed from."""
         names = self.names(name)
         if any(eq.out.name in names for eq in change.equations):
             return True

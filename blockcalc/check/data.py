@@ -1,44 +1,49 @@
-"""What was found, as plain data for programs."""
+"""The result of a check as plain data for programs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from blockcalc.answers.answer import TEXT
-from blockcalc.check.judge import NOT_GIVEN, UNREADABLE, Judged, Judgement, Total
-from blockcalc.check.reasons import Reason
-from blockcalc.check.run import Checked
-from blockcalc.check.where import where
+from blockcalc.answers.answer import TEXT, Unreadable
+from blockcalc.check.frame import Frame
+from blockcalc.check.judge import NOT_GIVEN, RIGHT, UNREADABLE, Judged, Judgement, Total
+from blockcalc.check.reasons.fit import Reason
+from blockcalc.check.run import CREDITED, Checked
+from blockcalc.check.where import differences, place, sum_alone, wrong_place
+from blockcalc.explain.document import Column
 from blockcalc.messages import known, say
-from blockcalc.notation.quantities import significant
+from blockcalc.messages.words import listed, say_count
+from blockcalc.notation.quantities import in_column, places_apart, significant
 from blockcalc.ops.expr import At, Cell, walk
 from blockcalc.ops.op import Array
 from blockcalc.program.bounds import NUMBERS
 from blockcalc.program.program import Equation
 
 VERSION = 1
+OF_EXACT = 4  # decimals of a right number beside one that is given exactly
 
 
-def check_data(checked: Checked, scored: bool = False) -> dict[str, Any]:
-    """Give what was found in one person's answers as plain data; numbers that JSON has no word for are texts.
+def check_data(checked: Checked, points: Mapping[str, float] | None = None) -> dict[str, Any]:
+    """Give the result of a check as plain data; nan and infinities are texts, as JSON has none.
 
-    Keys: ``format``, ``version``, ``answers``, ``ok``, ``read_as``, ``tolerance``, ``first_wrong``, ``steps``, ``reasons``,
-    ``frame``, ``next``, ``score``; and ``remarks``, ``unmatched``.
+    Keys: ``format``, ``version``, ``answers``, ``ok``, ``read_as``, ``tolerance``, ``first_wrong``,
+    ``steps``, ``reasons``, ``frame``, ``next``, ``score``; and ``unreadable``, ``not_handed_in``,
+    ``infinite``, ``remarks``, ``blind``, ``unmatched``. ``points`` is what each step counts, if a
+    score is asked for.
     """
     judgement = checked.judgement
     steps: dict[str, Any] = {name: _step(judgement, own) for name, own in checked.steps.items()}
     steps |= {
-        one.name: {"verdict": UNREADABLE, "why": one.why}
+        one.name: {"verdict": UNREADABLE, "why": one.text()}
         for one in checked.unreadable
         if one.name not in steps
     }
     for eq in judgement.trace.program.equations:
         steps.setdefault(eq.out.name, {"verdict": NOT_GIVEN})
-    reached, possible = checked.score()
     return {
         "format": "blockcalc-check",
         "version": VERSION,
@@ -54,11 +59,27 @@ def check_data(checked: Checked, scored: bool = False) -> dict[str, Any]:
             for f in checked.frames
         ],
         "next": checked.next,
-        "score": {"points": reached, "of": possible} if scored else None,
+        "score": _score(checked, points),
+        "not_handed_in": None if points is None else not_handed_in(checked, points),
+        "unreadable": [{"name": one.name, "why": one.text()} for one in checked.unreadable],
         "infinite": judgement.infinite,
-        "remarks": list(checked.matched.remarks),
+        "remarks": [*checked.matched.warnings, *checked.matched.remarks],
+        "blind": {name: {"hidden": n, "of": of} for name, (n, of) in checked.blind.items()},
         "unmatched": list(checked.matched.unmatched),
     }
+
+
+def _score(checked: Checked, points: Mapping[str, float] | None) -> dict[str, float] | None:
+    """Give the points reached and those there are, where a score is asked for."""
+    if points is None:
+        return None
+    reached, of = checked.score(points)
+    return {"points": reached, "of": of}
+
+
+def not_handed_in(checked: Checked, points: Mapping[str, float]) -> list[str]:
+    """Name the steps that count and that a person left open or did not name."""
+    return [name for name in points if name not in checked.matched.handed_in]
 
 
 def read_as(checked: Checked) -> str:
@@ -68,7 +89,7 @@ def read_as(checked: Checked) -> str:
 
 
 def tolerance_text(checked: Checked) -> str:
-    """Say which rule tells right from wrong."""
+    """State the tolerance in force."""
     tolerance = checked.judgement.tolerance
     if tolerance is not None:
         return say(
@@ -80,84 +101,53 @@ def tolerance_text(checked: Checked) -> str:
     return say("tolerance.text") if form == TEXT else say("tolerance.bound", dtype=form)
 
 
-def infinite_text(own: Judged) -> str:
-    """Say where the first nan or infinity is, and where it may come from."""
-    bad = own.answer.judged & ~np.isfinite(own.answer.values)
-    at = tuple(int(i) for i in np.argwhere(bad)[0])
-    form = NUMBERS.get(own.answer.read_as)
-    right = float(own.true.numbers[at])
-    key = "nan" if np.isnan(own.answer.values[at]) else "inf"
-    if form and abs(right) > form.largest:
-        key = "range"
-    elif own.step.endswith(".exp"):
-        key = "exp"
-    most = f"{form.largest:g}" if form else ""
-    return say(f"check.infinite.{key}", step=own.step, at=place(at), n=int(bad.sum()), most=most)
+def right_text(checked: Checked) -> str:
+    """State that nothing that could be read is wrong, or that no bound tells."""
+    if checked.blind:
+        parts = (say("check.blind.of", step=s, n=m, of=of) for s, (m, of) in checked.blind.items())
+        return say("check.blind", names=listed(parts))
+    steps, n, chosen = checked.steps.values(), len(checked.steps), checked.judgement.tolerance
+    formats = {s.answer.read_as for s in steps if s.verdict != RIGHT} & NUMBERS.keys()
+    if checked.unreadable:
+        return say_count("check.read_right", n)
+    if formats and chosen is None:
+        coarsest = max(formats, key=lambda f: NUMBERS[f].unit)
+        return say_count("check.within", n, dtype=coarsest)
+    exact = all(s.verdict == RIGHT for s in steps) or chosen is not None
+    return say_count("check.all_right" if exact else "check.all_rounded", n)
 
 
 def plain(x: float) -> float | str:
-    """Give a number as JSON has it."""
+    """Give a number as JSON can hold it."""
     return float(x) if math.isfinite(x) else str(float(x))
 
 
-def differences(own: Judged) -> tuple[Array, Array, Array]:
-    """Give how far each cell is from the right number, absolute and relative, and over what it may be off.
-
-    The last is the smaller one of two: from its true value, and from that which follows from earlier numbers; it is above
-    1 where a cell is wrong by itself, and nowhere else.
-    """
-    given = own.answer.judged
-    with np.errstate(all="ignore"):
-        apart = np.abs(own.answer.values - own.true.numbers)
-        apart = np.where(given & (own.answer.values != own.true.numbers), apart, 0.0)
-        relative = np.where(apart > 0, apart / np.abs(own.true.numbers), 0.0)
-        mine = np.abs(own.answer.values - own.own.numbers)
-        mine = np.where(given & (own.answer.values != own.own.numbers), mine, 0.0)
-        over = [
-            np.where(size == 0, 0.0, size / value.error)
-            for size, value in ((apart, own.true), (mine, own.own))
-        ]
-    return apart, relative, np.fmin(*over)
-
-
-def wrong_place(own: Judged, axes: tuple[str, ...]) -> str:
-    """Say where the wrong cells of a step lie, or that only the sum over all is wrong."""
-    bad = own.bad if own.bad.any() else own.wrong
-    if not bad.any() and own.total and own.total.wrong:
-        return say("where.sum")
-    return where(bad, own.answer.judged, axes, differences(own)[0])
-
-
-def total_text(own: Judged) -> str:
-    """Say how the sum over all cells is given and what it is, where it is wrong."""
-    if own.total is None or not own.total.wrong:
-        return ""
-    given, right = (significant(x, 8) for x in (own.total.given, own.total.own))
-    return say("check.total", given=given, right=right)
-
-
 def led_away(own: Judged, cells: Sequence[At]) -> bool:
-    """Tell whether earlier numbers that are not right lead elsewhere than to the right number."""
+    """Tell whether earlier wrong answers lead to another number than the right one."""
     with np.errstate(all="ignore"):
         near = np.abs(own.own.numbers - own.true.numbers) <= own.own.error
     return any(not near[at] for at in cells)
 
 
-def workable(eq: Equation, at: At, values: Mapping[str, Array]) -> bool:
-    """Tell whether a cell can be worked on paper: nothing in it is nan or plus infinity."""
+def workable(eq: Equation, at: At, values: Mapping[str, Array], result: Array) -> bool:
+    """Tell whether a cell can be computed on paper.
+
+    Nothing in it is nan or plus infinity; its result is a number, or minus infinity from a mask.
+    """
     cells = (e for e in walk(eq.op.cell(at, eq.inputs)) if isinstance(e, Cell))
-    numbers = (float(values[eq.inputs[e.operand].name][e.at]) for e in cells)
-    return all(x < math.inf for x in numbers)
+    numbers = [float(values[eq.inputs[e.operand].name][e.at]) for e in cells]
+    masked = result[at] == -math.inf and -math.inf in numbers
+    return (math.isfinite(result[at]) or masked) and all(x < math.inf for x in numbers)
 
 
 def worst(own: Judged) -> tuple[int, ...] | None:
-    """Find the cell that is furthest off: of the wrong ones, by what it may be off."""
+    """Find the wrong cell with the largest difference over its tolerance."""
     apart, _, over = differences(own)
     return next(iter(_furthest(own, np.where(np.isnan(over), apart, over), 1)), None)
 
 
 def worst_cells(own: Judged, most: int) -> list[At]:
-    """Give the cells to show, the furthest off first; of a dump by what they may be off."""
+    """Give the cells to show, the furthest off first; in a dump relative to the tolerance."""
     apart, _, over = differences(own)
     return _furthest(own, apart if own.answer.read_as == TEXT else over, most)
 
@@ -200,7 +190,7 @@ def _step(judgement: Judgement, own: Judged) -> dict[str, Any]:
 
 
 def _sum(total: Total) -> dict[str, Any]:
-    """Give the sum over all cells that a dump prints, beside the right one."""
+    """Give the printed sum over all cells and the right one."""
     return {
         "given": plain(total.given),
         "right": plain(total.true),
@@ -220,7 +210,7 @@ def _ulps(own: Judged, apart: Array) -> float:
 
 
 def reason_data(checked: Checked, reason: Reason) -> list[dict[str, Any]]:
-    """Give a reason as plain data: one entry for each mistake that it takes."""
+    """Give a reason as plain data: one entry for each of its mistakes."""
     return [
         {
             "step": reason.step,
@@ -235,17 +225,35 @@ def reason_data(checked: Checked, reason: Reason) -> list[dict[str, Any]]:
 
 
 def reason_text(name: str, reason: Reason) -> str:
-    """Say what was found: the sentence of a mistake with what it names."""
+    """State a reason: the sentence of a mistake with its fields filled in."""
     words = {key: _or(value) for key, value in reason.words.items()}
     key = f"mistake.{name}"
     return say(key, **words) if known(key) else name
 
 
+def frames_text(frames: Sequence[Frame]) -> Iterator[tuple[list[str], str]]:
+    """State the order of numbers; steps with the same one, but for the last axis, together."""
+    groups: dict[str, list[Frame]] = {}
+    for frame in frames:
+        axes = str(frame.words.get("axes", "")).rpartition(", ")[0]
+        groups.setdefault(f"{frame.name} {axes or frame.words}", []).append(frame)
+    for group in groups.values():
+        said = list(dict.fromkeys(say(f"frame.{f.name}", **f.words) for f in group))
+        if len(said) > 1:
+            axes = str(group[0].words["axes"]).rpartition(", ")[0]
+            said = [say(f"frame.{group[0].name}", axes=f"{axes}, …")]
+        yield [frame.step for frame in group], said[0]
+
+
 def reasons_text(checked: Checked, step: str) -> str:
-    """Say the reasons of a step: all that fit, and of slips in several cells each with its cell."""
+    """State the reasons of a step: all that fit, and slips in several cells with their cells."""
     found = [r for r in checked.reasons if r.step == step]
     if not found:
-        return say("check.no_reason")
+        orders = [f for f in checked.frames if f.step == step]
+        if orders:
+            return say("words.or").join(say(f"frame.{f.name}", **f.words) for f in orders)
+        alone = step in checked.steps and sum_alone(checked.steps[step])
+        return say("check.sum_alone" if alone else "check.no_reason")
     cells: dict[At | None, list[str]] = {}
     for reason in found:
         cells.setdefault(reason.at, []).append(_together(reason))
@@ -258,7 +266,7 @@ def reasons_text(checked: Checked, step: str) -> str:
 
 
 def _together(reason: Reason) -> str:
-    """Say a reason, of one mistake or of two together."""
+    """State a reason, of one mistake or of two together."""
     return say("words.and").join(reason_text(name, reason) for name in reason.names)
 
 
@@ -267,47 +275,68 @@ def _or(value: Any) -> str:
     return say("words.or").join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def class_rows(all_checked: Sequence[Checked]) -> list[dict[str, Any]]:
-    """Give one row for each of several answers: the first wrong step, its reasons, the score."""
-    rows = []
-    for checked in all_checked:
-        first = checked.judgement.first_wrong
-        names = [n for r in checked.reasons if r.step == first for n in r.names]
-        reached, possible = checked.score()
-        rows.append(
-            {
-                "answers": checked.answers.source,
-                "ok": checked.ok,
-                "judged": len(checked.steps),
-                "wrong": len(checked.wrong),
-                "first_wrong": first or "",
-                "reasons": " ".join(dict.fromkeys(names)),
-                "points": reached,
-                "of": possible,
-            }
-        )
-    return rows
-
-
-def step_rows(checked: Checked) -> list[dict[str, object]]:
-    """Give one row for each step that was judged."""
+def step_rows(
+    checked: Checked, points: Mapping[str, float] | None = None
+) -> list[dict[str, object]]:
+    """Give one row for each step that was judged or unreadable; with ``points``, that counts."""
     rows = []
     data = check_data(checked)["steps"]
+    keys = ("verdict", "judged", "wrong", "own_wrong", "max_abs", "max_rel", "where", "why")
     for name, own in data.items():
-        if own["verdict"] == NOT_GIVEN:
+        counted = points is not None and name in points
+        if own["verdict"] == NOT_GIVEN and not counted:
             continue
         names = [n for r in checked.reasons if r.step == name for n in r.names]
-        keys = ("verdict", "judged", "wrong", "own_wrong", "max_abs", "max_rel", "where")
-        rows.append({"step": name, **{k: own.get(k, "") for k in keys}, "reasons": " ".join(names)})
+        row = {"step": name, **{k: own.get(k, "") for k in keys}, "reasons": " ".join(names)}
+        if points is not None:
+            of = points.get(name, 0.0)
+            row |= {"points": of if checked.verdict(name) in CREDITED else 0.0, "of": of}
+        rows.append(row)
     return rows
 
 
-def place(at: Sequence[int]) -> str:
-    """Write a place as people count."""
-    return "[" + ", ".join(str(i + 1) for i in at) + "]"
+def unread_text(key: str, one: Unreadable, longest: int | None = None) -> str:
+    """State that an answer could not be read, where it is, and why; a long hint is left out."""
+    line = one.place.line if one.place else None
+    at = "" if line is None else say("check.line_at", line=line)
+    return say(key, name=one.name, place=at, why=one.text(longest))
+
+
+def sentence(text: str) -> str:
+    """Write a text as a sentence."""
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def values_of(own: Judged, cells: Sequence[At]) -> list[tuple[float, ...]]:
-    """Give for some cells what is given, what is right, and what follows from earlier numbers."""
+    """Give for some cells the number given, the right one, and the one that follows."""
     arrays = (own.answer.values, own.true.numbers, own.own.numbers)
     return [tuple(float(a[at]) for a in arrays) for at in cells]
+
+
+def columns(*keys: str) -> tuple[Column, ...]:
+    """Make the columns of a list by their keys."""
+    kinds = {"step": "name", "name": "name", "cell": "name", "first": "name"}
+    kinds |= dict.fromkeys(("verdict", "where", "reason"), "text")
+    return tuple(Column(say(f"column.check.{k}"), kinds.get(k, "number")) for k in keys)
+
+
+def numbers_of(own: Judged, cells: Sequence[At]) -> list[tuple[str, str, str]]:
+    """Write the numbers given, right and following of some cells with the same decimals."""
+    rows = values_of(own, cells)
+    flat = in_column([x for row in rows for x in row], places_of(own, cells))
+    exact = [own.answer.read_as == TEXT and not own.answer.half[at] for at in cells]
+    return [
+        (significant(row[0], 17) if whole else flat[3 * i], flat[3 * i + 1], flat[3 * i + 2])
+        for i, (row, whole) in enumerate(zip(rows, exact, strict=True))
+    ]
+
+
+def places_of(own: Judged, cells: Sequence[At]) -> int:
+    """Count the decimals to show: those written, and in a dump enough to see a difference."""
+    rows, written = values_of(own, cells), own.answer.read_as == TEXT
+    halves = [float(own.answer.half[at]) for at in cells]
+    pairs = [(given, right) for given, right, _ in rows]
+    pairs += [] if written else [(given, mine) for given, _, mine in rows]
+    places = places_apart(pairs, halves, written)
+    whole = all(not math.isfinite(right) or right.is_integer() for _, right, _ in rows)
+    return places if whole or not written or any(halves) else max(places, OF_EXACT)

@@ -1,4 +1,4 @@
-"""What was found, said: the first wrong step, the table of steps, then each wrong step with its cells, line and reason."""
+"""The report of a check: the first wrong step, the table of steps, then each wrong step."""
 
 from __future__ import annotations
 
@@ -11,26 +11,36 @@ import numpy as np
 from blockcalc.answers.answer import TEXT
 from blockcalc.check.data import (
     check_data,
-    class_rows,
-    differences,
-    infinite_text,
+    columns,
+    frames_text,
     led_away,
-    place,
+    not_handed_in,
+    numbers_of,
+    places_of,
     reasons_text,
+    right_text,
+    sentence,
     step_rows,
     tolerance_text,
-    total_text,
-    values_of,
+    unread_text,
     workable,
     worst,
     worst_cells,
-    wrong_place,
 )
 from blockcalc.check.judge import FOLLOWS, RIGHT, ROUNDED, WRONG, Judged
-from blockcalc.check.run import Checked
+from blockcalc.check.run import JUDGED, OPEN, Checked
+from blockcalc.check.several.points import Points, points_of, shown
+from blockcalc.check.several.table import class_pieces, class_rows
+from blockcalc.check.where import (
+    differences,
+    infinite_text,
+    place,
+    sum_alone,
+    total_text,
+    wrong_place,
+)
 from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import (
-    Column,
     Document,
     Entry,
     Heading,
@@ -44,19 +54,18 @@ from blockcalc.explain.document import (
 )
 from blockcalc.explain.steps import Explainer
 from blockcalc.messages import say
-from blockcalc.messages.words import listed
+from blockcalc.messages.words import listed, say_count
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.digits import ALL_DIGITS
-from blockcalc.notation.quantities import in_column, places_apart, significant
+from blockcalc.notation.quantities import significant
 from blockcalc.ops.expr import At, Cell, walk
 from blockcalc.program.bounds import NUMBERS
 from blockcalc.program.trace import Step, Trace
 
 MOST_CELLS = 4  # of the first wrong step
-OF_EXACT = 4  # decimals of a right number beside one that is given exactly
 MOST_CELLS_AFTER = 2
-MOST_WRONG = 3  # steps with a part of their own; the others have a line each
-MOST_ROWS = 12  # where there are more steps, alike ones share a line
+MOST_WRONG = 3  # steps with a section of their own; the others have a line each
+MOST_ROWS = 12  # if there are more steps, those with the same verdict share a line
 SHARED = 4
 SAME = 1e-12
 
@@ -69,63 +78,35 @@ def check_document(
     scored: bool = False,
     explains: Explains = Explainer,
 ) -> Document:
-    """Make the document of one person's answers, or of several.
+    """Make the document of one set of answers, or of several.
 
-    ``explains`` names steps and works their lines; a backward pass has one of its own.
+    ``explains`` gives the titles of steps and their arithmetic; a backward pass has its own.
     """
-    one = all_checked[0]
+    one, points = all_checked[0], points_of(all_checked)
+    counted = points if scored else None
+    of = points.of if scored else None
     if len(all_checked) > 1:
         return Document(
-            lambda: class_pieces(all_checked, scored),
-            lambda: [check_data(checked, scored) for checked in all_checked],
+            lambda: class_pieces(all_checked, counted),
+            lambda: [check_data(checked, of) for checked in all_checked],
             None,
-            lambda: class_rows(all_checked),
+            lambda: class_rows(all_checked, points),
         )
     return Document(
-        lambda: Report(spec, one, scored, explains).pieces(),
-        lambda: check_data(one, scored),
+        lambda: Report(spec, one, counted, explains).pieces(),
+        lambda: check_data(one, of),
         None,
-        lambda: step_rows(one),
+        lambda: step_rows(one, of),
     )
 
 
-def columns(*keys: str) -> tuple[Column, ...]:
-    """Make the columns of a list by their keys."""
-    kinds = {"step": "name", "name": "name", "cell": "name", "first": "name"}
-    kinds |= dict.fromkeys(("verdict", "where", "reason"), "text")
-    return tuple(Column(say(f"column.check.{k}"), kinds.get(k, "number")) for k in keys)
-
-
-def class_pieces(all_checked: Sequence[Checked], scored: bool) -> Iterator[Piece]:
-    """Say what was found in the answers of several, one line each."""
-    rows: list[tuple[Entry, ...]] = []
-    for checked in all_checked:
-        first = checked.judgement.first_wrong
-        row: list[Entry] = [checked.answers.source, _sum(checked), first or ""]
-        reached, of = checked.score()
-        row += [f"{reached:g}/{of:g}"] if scored else []
-        reason = reasons_text(checked, first) if first else ""
-        unread = [say("check.unread", name=one.name, why=one.why) for one in checked.unreadable]
-        rows.append((*row, "; ".join([reason, *unread] if reason else unread)))
-    score = ("score",) if scored else ()
-    yield Listing(columns("name", "verdict", "first", *score, "reason"), tuple(rows))
-
-
-def _sum(checked: Checked) -> str:
-    """Say in a few words how all the steps came out."""
-    n = len(checked.wrong)
-    if checked.ok:
-        return Right(say("check.sum.right", n=len(checked.steps)))
-    if n:
-        return Wrong(say("check.sum.wrong", n=n, of=len(checked.steps)))
-    return Wrong(say("check.sum.unread"))
-
-
 class Report:
-    """Says what was found in one person's answers."""
+    """The report on one set of answers."""
 
-    def __init__(self, spec: Spec, checked: Checked, scored: bool, explains: Explains) -> None:
-        self.spec, self.checked, self.scored, self.explains = spec, checked, scored, explains
+    def __init__(
+        self, spec: Spec, checked: Checked, points: Points | None, explains: Explains
+    ) -> None:
+        self.spec, self.checked, self.points, self.explains = spec, checked, points, explains
         self.carried = checked.judgement.carried
         trace = checked.judgement.trace
         arrays = {name: value.numbers for name, value in self.carried.carried.items()}
@@ -138,11 +119,12 @@ class Report:
     def pieces(self) -> Iterator[Piece]:
         checked = self.checked
         yield Heading(say("check.heading", answers=checked.answers.source), prose=self.first())
-        if checked.judgement.infinite:
-            yield Remark(infinite_text(checked.steps[checked.judgement.infinite]))
-        for frame in checked.frames:
-            text = say(f"frame.{frame.name}", **frame.words)
-            yield Remark(say("check.frame", step=frame.step, text=text))
+        infinite = checked.judgement.infinite
+        if infinite and not any(r.step == infinite for r in checked.reasons):
+            yield Remark(infinite_text(checked.judgement, checked.steps[infinite]))
+        right = [f for f in checked.frames if checked.verdict(f.step) != WRONG]  # else a reason
+        for steps, text in frames_text(right):
+            yield Remark(say("check.frame", step=listed(steps), text=text))
         if checked.steps:
             yield self.table()
         wrong = checked.wrong
@@ -152,53 +134,61 @@ class Report:
             yield Heading(say("check.more"))
             yield self.more(wrong[MOST_WRONG:])
         if checked.next:
-            first = checked.judgement.first_wrong
-            yield Remark(say("check.next", step=checked.next, wrong=first))
+            key = "check.next.part" if checked.next in checked.steps else "check.next"
+            first = checked.first_wrong
+            yield Remark(say(key, step=checked.next, wrong=first))
         yield from self.rest()
 
     def rest(self) -> Iterator[Piece]:
-        """Say what could not be judged, the score, and the rule that was in force."""
+        """State what could not be judged, the score, and the tolerance in force."""
         for one in self.checked.unreadable:
-            yield Remark(say("check.unreadable", name=one.name, why=one.why))
+            yield Remark(unread_text("check.unreadable", one))
+        yield from map(Remark, self.checked.matched.warnings)
         if self.checked.matched.unmatched:
             names = list(self.checked.matched.unmatched)
             yield Remark(say("answers.unmatched", names=listed(names)))
-        if self.scored:
-            reached, of = self.checked.score()
-            yield Remark(say("check.score", points=f"{reached:g}", of=f"{of:g}"))
-        rule = say("check.rule", rule=tolerance_text(self.checked))
-        yield Remark(" ".join((rule, *self.checked.matched.remarks)), quiet=True)
+        if self.points is not None:
+            yield Remark(self.score(self.points))
+        judged = self.checked.steps or self.checked.state == OPEN
+        said = [say("check.rule", rule=tolerance_text(self.checked))] if judged else []
+        if any(s.verdict == FOLLOWS for s in self.checked.steps.values()):
+            said.append(say("check.follows"))
+        if said := [*said, *self.checked.matched.remarks]:
+            yield Remark(" ".join(said), quiet=True)
+
+    def score(self, points: Points) -> str:
+        """State the points reached and the most there are, what counts, and missing steps."""
+        reached, of = self.checked.score(points.of)
+        said = [say("check.score", points=shown(reached), of=shown(of)), points.rule()]
+        missing = not_handed_in(self.checked, points.of)
+        if missing and self.checked.state == JUDGED:
+            said.append(sentence(say("points.missing", names=listed(missing))))
+        return " ".join(said)
 
     def first(self) -> str:
-        """Say the most important thing: the first wrong step, why, and its worst cell."""
-        checked, n = self.checked, len(self.checked.steps)
+        """State the first wrong step, its reason, and its worst cell."""
+        checked = self.checked
         wrong = checked.judgement.first_wrong
-        if not checked.steps:
-            return say("check.open" if checked.matched.steps else "check.nothing")
+        if checked.state != JUDGED:
+            return say(f"check.{checked.state}")
         if wrong is None:
-            return self.all_right(n)
+            return right_text(checked)
         own = checked.steps[wrong]
+        if self.sum_alone(own):
+            return f"{say('check.first.sum', step=wrong)} {total_text(own)}"
         text = say("check.first", step=wrong, reason=reasons_text(checked, wrong))
-        cells = worst_cells(own, 1)
-        if not cells:
-            return text
-        given, right, mine = self.numbers(own, cells)[0]
-        key = "check.cell.own" if led_away(own, cells) else "check.cell"
-        return f"{text} {say(key, at=place(cells[0]), given=given, right=right, own=mine)}"
-
-    def all_right(self, n: int) -> str:
-        """Say that nothing is wrong."""
-        steps = self.checked.steps.values()
-        formats = {s.answer.read_as for s in steps if s.verdict != RIGHT} & NUMBERS.keys()
-        if formats and not self.chosen:
-            return say("check.within", n=n, dtype=max(formats, key=lambda f: NUMBERS[f].unit))
-        exact = all(s.verdict == RIGHT for s in steps) or self.chosen
-        return say("check.all_right" if exact else "check.all_rounded", n=n)
+        if cells := worst_cells(own, MOST_CELLS):
+            given, right, mine = numbers_of(own, cells)[0]
+            apart = mine != right and led_away(own, cells[:1])
+            key = "check.cell.own" if apart else "check.cell"
+            text += f" {say(key, at=place(cells[0]), given=given, right=right, own=mine)}"
+        others = len(checked.wrong) - 1
+        return f"{text} {say_count('check.others', others)}" if others else text
 
     # the table of steps -----------------------------------------------------------------------
 
     def table(self) -> Listing:
-        """List the steps with their verdicts; several right ones in a row share a line, and several that follow."""
+        """List the steps with their verdicts; neighbours with the same verdict may share a line."""
         steps = list(self.checked.steps.values())
         rows: list[tuple[Entry, ...]] = []
         for kind, group in groupby(steps, self.kind):
@@ -212,10 +202,12 @@ class Report:
 
     def kind(self, own: Judged) -> str:
         """Tell which steps may share a line."""
+        if own.step in self.checked.blind:
+            return ROUNDED
         return RIGHT if own.verdict == ROUNDED else own.verdict
 
     def verdict(self, steps: Sequence[Judged]) -> Entry:
-        """Say how steps came out; of written numbers, right to the last digit is right."""
+        """State the verdict of steps; written numbers that are rounded count as right."""
         first = steps[0]
         if first.step == self.checked.judgement.first_wrong:
             return Wrong(say("verdict.first"))
@@ -226,9 +218,10 @@ class Report:
         return Wrong(text) if first.verdict == WRONG else text
 
     def row(self, steps: Sequence[Judged]) -> tuple[Entry, ...]:
-        """Say how a step came out, or several that are alike."""
+        """Make the row of a step, or of several with the same verdict."""
         first, last = steps[0], steps[-1]
-        right = self.kind(first) == RIGHT
+        framed = any(frame.step == first.step for frame in self.checked.frames)
+        right = self.kind(first) in (RIGHT, ROUNDED) or (framed and not first.bad.any())
         found = [(s, s.bad if s.bad.any() else s.wrong) for s in steps]
         n = 0 if right else sum(int(bad.sum()) for _, bad in found)
         of = sum(int(s.answer.judged.sum()) for s in steps)
@@ -238,22 +231,35 @@ class Report:
         if not right and not several:
             text = wrong_place(first, self.refs[first.step].axes)
             text = "" if text == say("where.some", n=n, of=of) else text
+        if not several and first.step in self.checked.blind:
+            text = say("where.blind")
         name = say("check.from_to", first=first.step, last=last.step) if several else first.step
+        cells = [bad if bad.any() else s.answer.judged for s, bad in found]
         largest, _, over = (
-            max(float(np.max(size[i], initial=0.0)) for size in sizes) for i in range(3)
+            max(
+                float(np.max(size[i], initial=0.0, where=own))
+                for size, own in zip(sizes, cells, strict=True)
+            )
+            for i in range(3)
         )
+        if (total := first.total) and sum_alone(first) and not several:
+            off = significant(abs(total.given - total.own), 2)
+            return (name, self.verdict(steps), say("check.sum"), off, *[""] * self.bounded, text)
         row: list[Entry] = [name, self.verdict(steps), f"{n}/{of}"]
         row.append(significant(largest, 2) if self.dump or not right else "")
-        row += [significant(over, 2)] if self.bounded else []
+        row += [significant(over, 2) if math.isfinite(over) else ""] if self.bounded else []
         return (*row, text)
 
     # a wrong step -------------------------------------------------------------------------------
 
     def wrong(self, own: Judged) -> Iterator[Piece]:
-        """Say what is wrong with a step: its reasons, its worst cells, and the line of the worst."""
+        """Report a wrong step: its reasons, its worst cells, and the arithmetic of the worst."""
         first = own.step == self.checked.judgement.first_wrong
-        said = [] if first else [_sentence(reasons_text(self.checked, own.step))]
-        if own.answer.read_as in NUMBERS and not self.chosen:
+        alone = self.sum_alone(own)
+        if first and alone:
+            return  # all is said at the head
+        said = [] if first or alone else [sentence(reasons_text(self.checked, own.step))]
+        if own.answer.read_as in NUMBERS and not self.chosen and not sum_alone(own):
             said.append(self.bound(own))
         yield Heading(self.title(own.step), own.step, prose=" ".join(said) or None)
         yield from map(Remark, filter(None, [total_text(own)]))
@@ -262,41 +268,31 @@ class Report:
             return
         yield self.cells(own, cells)
         eq = self.carried.equation(own.step)
-        if eq is not None and eq.op.worked and workable(eq, cells[0], self.own.arrays):
-            yield self.line(self.carried.index[own.step], cells[0], self.places(own, cells))
+        if eq is None or not eq.op.worked:
+            return
+        if workable(eq, cells[0], self.own.arrays, self.carried.own[own.step].numbers):
+            yield self.line(self.carried.index[own.step], cells[0], places_of(own, cells))
+
+    def sum_alone(self, own: Judged) -> bool:
+        """Tell whether only the sum of a step is wrong, and no reason is known."""
+        return sum_alone(own) and not any(r.step == own.step for r in self.checked.reasons)
 
     def bound(self, own: Judged) -> str:
-        """Say by how much a dump exceeds what its format may do."""
+        """State by how much a dump exceeds the bound of its format."""
         _, _, over = differences(own)
         at = worst(own) or ()
         n, of = int(own.bad.sum()), int(own.answer.judged.sum())
-        ratio = significant(float(over[at]), 3) if at else ""
-        return say("check.bound", dtype=own.answer.read_as, n=n, of=of, ratio=ratio, at=place(at))
-
-    def numbers(self, own: Judged, cells: Sequence[At]) -> list[tuple[str, str, str]]:
-        """Write what is given in some cells, what is right, and what follows from earlier numbers, all alike."""
-        rows = values_of(own, cells)
-        flat = in_column([x for row in rows for x in row], self.places(own, cells))
-        exact = [own.answer.read_as == TEXT and not own.answer.half[at] for at in cells]
-        return [
-            (significant(row[0], 17) if whole else flat[3 * i], flat[3 * i + 1], flat[3 * i + 2])
-            for i, (row, whole) in enumerate(zip(rows, exact, strict=True))
-        ]
-
-    def places(self, own: Judged, cells: Sequence[At]) -> int:
-        """Count the decimals at which what is given looks different: those written, and in a dump some more."""
-        rows, written = values_of(own, cells), own.answer.read_as == TEXT
-        halves = [float(own.answer.half[at]) for at in cells]
-        pairs = [(given, right) for given, right, _ in rows]
-        pairs += [] if written else [(given, mine) for given, _, mine in rows]
-        places = places_apart(pairs, halves, written)
-        whole = all(right == round(right) for _, right, _ in rows)
-        return places if whole or not written or any(halves) else max(places, OF_EXACT)
+        ratio = float(over[at]) if at else 0.0
+        words = {"dtype": own.answer.read_as, "at": place(at)}
+        if at and np.isfinite(own.answer.values[at]) and math.isinf(ratio):
+            return say_count("check.bound.zero", of, wrong=n, **words)
+        shown = significant(ratio, 3) if at else ""
+        return say_count("check.bound", of, wrong=n, ratio=shown, **words)
 
     def cells(self, own: Judged, cells: Sequence[At]) -> Listing:
-        """Set the worst cells beside the right numbers, and beside those that follow where they are others."""
-        numbers = self.numbers(own, cells)
-        far = led_away(own, cells)
+        """Tabulate the worst cells: numbers given, right, and following if different."""
+        numbers = numbers_of(own, cells)
+        far = led_away(own, cells) and any(mine != right for _, right, mine in numbers)
         rows = [
             (place(at), Wrong(given), Right(right), *([mine] if far else []))
             for at, (given, right, mine) in zip(cells, numbers, strict=True)
@@ -305,7 +301,7 @@ class Report:
         return Listing(columns(*keys), tuple(rows))
 
     def more(self, wrong: Sequence[Judged]) -> Listing:
-        """List wrong steps in a line each: their worst cell and the reason."""
+        """List wrong steps, one line each, with their worst cell and the reason."""
         rows: list[tuple[Entry, ...]] = []
         for own in wrong:
             reason = reasons_text(self.checked, own.step)
@@ -313,12 +309,12 @@ class Report:
             if not cells:
                 rows.append((own.step, say("where.sum"), "", "", reason))
                 continue
-            given, right, _ = self.numbers(own, cells)[0]
+            given, right, _ = numbers_of(own, cells)[0]
             rows.append((own.step, place(cells[0]), Wrong(given), Right(right), reason))
         return Listing(columns("step", "cell", "given", "right", "reason"), tuple(rows))
 
     def line(self, number: int, at: At, places: int) -> Worked:
-        """Work a cell from the numbers that were given before it."""
+        """Write the arithmetic of a cell, from the answers before it."""
         eq = self.own.program.equations[number]
         inputs = tuple(self.own.arrays[ref.name] for ref in eq.inputs)
         own = self.carried.own[eq.out.name].numbers
@@ -337,13 +333,9 @@ class Report:
         return Worked((line,), say("check.line.own" if theirs else "check.line"))
 
     def title(self, name: str) -> str:
-        """Name a step in the field's words."""
+        """Give the title of a step."""
         number = self.carried.index.get(name)
         if number is None:
             return say("check.input")
         step = Step(number, self.own.program.equations[number], (), self.own.arrays[name])
         return self.explains(self.spec, self.own, Depth(digits=6)).step_title(step)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

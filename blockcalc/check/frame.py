@@ -1,4 +1,4 @@
-"""Frame before content: the same numbers in another order, told before any mathematics."""
+"""The same numbers in another order, found before any mistake is tried."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from blockcalc.program.trace import Trace
 
 @dataclass(frozen=True)
 class Frame:
-    """A step whose numbers stand in another order, and are right in it.
+    """A step whose numbers are right, but in another order.
 
     Attributes
     ----------
     step : str
     name : str
-        ``transposed``, ``axes_exchanged``, ``batch_exchanged``, ``rows_permuted``, ``columns_permuted``,
-        ``layer_off_by_one``, ``final_norm_included``.
+        ``transposed``, ``axes_exchanged``, ``batch_exchanged``, ``rows_permuted``,
+        ``columns_permuted``, ``layer_off_by_one`` or ``final_norm_included``.
     words : mapping
-        What its sentence names.
+        The fields of its sentence.
     """
 
     step: str
@@ -41,8 +41,8 @@ def framed(
 ) -> tuple[dict[str, Answer], list[Frame], list[Unreadable]]:
     """Bring each answer into the shape of its step.
 
-    An answer that is right only in another order is put in order and named; one of another shape that no order brings into
-    the step's is not judged.
+    An answer that is right only in another order is reordered and reported; one of another
+    shape that no order fits is not judged.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def framed(
         right = np.asarray(trace.arrays[step], dtype=np.float64)
         own = _ordered(refs[step], answer, right)
         if own is None:
-            why = say("check.shape", has=dims(answer.values.shape), shape=dims(right.shape))
+            why = _misshapen(step, answer, refs)
             lost.append(Unreadable(answer.name, why, answer.place))
             continue
         found[step], name, words = own
@@ -66,8 +66,16 @@ def framed(
     return found, frames, lost
 
 
+def _misshapen(step: str, answer: Answer, refs: Mapping[str, Ref]) -> str:
+    """State both shapes, and the form of the step that has the shape of the answer, if one has."""
+    has = answer.values.shape
+    shapes = {"has": dims(has), "shape": dims(refs[step].shape)}
+    form = next((n for n, r in refs.items() if n.startswith(f"{step}_") and r.shape == has), None)
+    return say("check.shape.other", other=form, **shapes) if form else say("check.shape", **shapes)
+
+
 def _ordered(ref: Ref, answer: Answer, right: Array) -> tuple[Answer, str, dict[str, Any]] | None:
-    """Give an answer in the shape of its step, with the name of the order that it came in, if any."""
+    """Give an answer in the shape of its step, and the name of its order if it was another."""
     sizes = [n for n in answer.values.shape if n != 1]
     if sizes == [n for n in right.shape if n != 1]:
         plain = _reshaped(answer, right.shape)
@@ -115,13 +123,13 @@ def _reshaped(answer: Answer, shape: tuple[int, ...]) -> Answer:
 
 
 def _even(answer: Answer) -> bool:
-    """Tell whether all given numbers are one, so that every order is as good."""
+    """Tell whether all given numbers are equal, so that every order fits."""
     given = answer.values[answer.judged]
     return given.size < 3 or bool(np.all(given == given[0]))
 
 
 def near(answer: Answer, right: Array) -> bool:
-    """Tell whether every given number is right to its digits, or to a few roundings of its format."""
+    """Tell whether every given number is right to its digits, or to a few roundings."""
     if not answer.judged.any():
         return True
     with np.errstate(all="ignore"):
@@ -135,7 +143,7 @@ def near(answer: Answer, right: Array) -> bool:
 
 
 def _permuted(ref: Ref, answer: Answer, right: Array) -> tuple[Answer, str, dict[str, Any]]:
-    """Find whole rows, columns or batch entries that stand in another order; else leave them as they are."""
+    """Reorder permuted rows, columns or batch entries; else leave them as they are."""
     kinds = [(-1, "columns_permuted"), (-2, "rows_permuted")]
     kinds += [(0, "batch_exchanged")] if right.ndim > 2 and ref.axes[0] == "batch" else []
     for axis, name in kinds:
@@ -149,7 +157,7 @@ def _permuted(ref: Ref, answer: Answer, right: Array) -> tuple[Answer, str, dict
 
 
 def _matched(answer: Answer, right: Array, axis: int) -> list[int] | None:
-    """Give for each slice of the right numbers the one slice of the answer that equals it; None where one has none."""
+    """Match each slice of the right numbers with the one equal slice of the answer, or None."""
     n = right.shape[axis]
     found: list[int] = []
     for i in range(n):
@@ -174,7 +182,7 @@ def _matched(answer: Answer, right: Array, axis: int) -> list[int] | None:
 
 
 def _elsewhere(trace: Trace, answers: Mapping[str, Answer], done: set[str]) -> Iterator[Frame]:
-    """Find dumps that are the numbers of the next or the last layer, or of a final norm, under another name."""
+    """Find dumps that hold the numbers of a neighbouring layer, or of the final norm."""
     blocks = trace.program.blocks
     outs = [trace.program.inputs[0].name, *(b.out.name for b in blocks)]
     final = trace.program.equations[-1].out.name if trace.program.equations else ""
@@ -186,6 +194,8 @@ def _elsewhere(trace: Trace, answers: Mapping[str, Answer], done: set[str]) -> I
             for j in (i - 1, i + 1):
                 if 0 <= j < len(outs) and _same(trace, outs[j], answer):
                     yield Frame(step, "layer_off_by_one", {"other": outs[j]})
+        if step == final != outs[-1] and len(outs) > 1 and _same(trace, outs[-2], answer):
+            yield Frame(step, "layer_off_by_one", {"other": outs[-2]})
         if step != final and step == outs[-1] and _same(trace, final, answer):
             yield Frame(step, "final_norm_included", {"other": final})
 

@@ -1,4 +1,4 @@
-"""Judge each step twice: against its true value, and carried forward from the person's own numbers."""
+"""Judge each step twice: against its true value, and against what follows from earlier answers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from blockcalc.check.carried import Carried, Pin, Value
 from blockcalc.mistakes.alternative import Alternative
 from blockcalc.ops.op import Array
 from blockcalc.program.bounds import NUMBERS, Format
+from blockcalc.program.program import Program
 from blockcalc.program.trace import Trace
 
 RIGHT, ROUNDED, WRONG, FOLLOWS = "right", "rounded", "wrong", "follows"
 EQUIVALENT, TRIVIAL, NOT_GIVEN, UNREADABLE = "equivalent", "trivial", "not_given", "unreadable"
-EXACT = (
-    8 * NUMBERS["float64"].unit
-)  # what numbers worked in float64 may be off by, relative to themselves
+# the relative error allowed to numbers that were computed in float64
+EXACT = 8 * NUMBERS["float64"].unit
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far an answer may lie from the right number, where a person chooses it.
+    """How far an answer may lie from the right number, if the user chooses it.
 
     Attributes
     ----------
@@ -38,14 +38,15 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Total:
-    """A sum over all cells of a step, as it is given and as it should be.
+    """The sum over all cells of a step, as given and as it should be.
 
     Attributes
     ----------
     given, true, own : float
-        As it was printed; that of the right numbers; that of the numbers that follow from the person's own earlier ones.
+        The printed sum; that of the right numbers; that of the numbers that follow from
+        earlier answers.
     wrong, own_wrong : bool
-        Whether it differs from either by more than it may.
+        Whether it differs from either by more than the tolerance.
     """
 
     given: float
@@ -56,13 +57,13 @@ class Total:
 
     @property
     def bad(self) -> bool:
-        """Tell whether it is neither right nor follows from earlier numbers."""
+        """Tell whether it is neither right nor follows from earlier answers."""
         return self.wrong and self.own_wrong
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A step and what was found of it.
+    """A step and what was found in it.
 
     Attributes
     ----------
@@ -71,10 +72,10 @@ class Judged:
     answer : Answer
         In the shape of the step.
     true, own : Value
-        Its right numbers, and those that follow from the person's own earlier ones, each with how far an answer that
-        is right may lie from them.
+        The right numbers, and those that follow from earlier answers, each with the error that
+        a right answer may have.
     wrong, own_wrong : ndarray of bool
-        Which cells differ from either by more; never one that is not given.
+        Which given cells differ from either by more.
     verdict : str
     total : Total, optional
         The sum over all cells, where the answer has one.
@@ -91,15 +92,21 @@ class Judged:
 
     @property
     def bad(self) -> Array:
-        """Tell which cells are neither right nor follow from earlier numbers."""
+        """Tell which cells are neither right nor follow from earlier answers."""
         return np.asarray(self.wrong & self.own_wrong)
+
+    @property
+    def lost(self) -> Array:
+        """Tell which cells are nan or infinity, and are not where all is right."""
+        finite = np.isfinite(self.answer.values)
+        return np.asarray(self.answer.judged & ~finite & np.isfinite(self.true.numbers))
 
 
 @dataclass(frozen=True)
 class Judgement:
     """All steps that were judged, in the order of the program.
 
-    ``plain`` works without a person's numbers, ``carried`` from them.
+    ``plain`` is computed without the answers, ``carried`` from them.
     """
 
     trace: Trace
@@ -127,7 +134,7 @@ def judge(
     answers : mapping
         By recorded name of a step or an input.
     tolerance : Tolerance, optional
-        In place of the digits written, or of the bound of the storage format.
+        Instead of the digits written, or the bound of the storage format.
     """
     storage = storage_of(answers)
     names = [ref.name for ref in trace.program.inputs]
@@ -139,18 +146,19 @@ def judge(
     order = [*names, *(eq.out.name for eq in trace.program.equations)]
     for name in (n for n in order if n in answers):
         found[name] = _judged(name, answers[name], plain, carried, tolerance)
-    judgement = Judgement(trace, plain, carried, found, tolerance, _first_infinite(found))
+    infinite = next((name for name, own in found.items() if own.lost.any()), None)
+    judgement = Judgement(trace, plain, carried, found, tolerance, infinite)
     return replace(judgement, steps=followed(judgement))
 
 
 def storage_of(answers: Mapping[str, Answer]) -> Format | None:
-    """Find what a person's results are stored in: the coarsest format of the answers; None where all are written down."""
+    """Find the coarsest storage format of the answers; None if all are written numbers."""
     formats = {a.read_as for a in answers.values()} - {TEXT}
     return max((NUMBERS[f] for f in formats), key=lambda n: n.unit) if formats else None
 
 
 def pinned(answer: Answer, tolerance: Tolerance | None = None) -> Pin:
-    """Put an answer in place of a step: numbers of a storage format are exact, written ones to half a unit."""
+    """Pin a step to an answer: stored numbers are exact, written ones to half a unit."""
     numbers = np.where(answer.judged, answer.values, 0.0)
     half = answer.half
     if tolerance is not None:
@@ -175,12 +183,12 @@ def allowed(
     ----------
     answer : Answer
     right : Value
-        The number, and how far it may lie from the one meant.
+        The number and its own error.
     carried : Carried
-        Where the number is worked from the answers before it.
+        The steps that the number was computed in.
     tolerance : Tolerance, optional
     cast : bool
-        Whether the number was worked in double precision throughout, and only then stored as the answer is.
+        Whether the number was computed in double precision and only then stored as the answer is.
     """
     with np.errstate(all="ignore"):
         size = np.abs(right.numbers)
@@ -200,22 +208,22 @@ def allowed(
 
 
 def differs(answer: Answer, right: Value, room: Array) -> Array:
-    """Tell which given cells lie further from a right number than they may."""
+    """Tell which given cells differ by more than the tolerance; so does a written infinity."""
     with np.errstate(all="ignore"):
         apart = np.abs(answer.values - right.numbers)
-        same = (answer.values == right.numbers) | (
-            np.isnan(answer.values) & np.isnan(right.numbers)
-        )
-        return np.asarray(answer.judged & ~same & ~(apart <= room))
+        none = np.isnan(answer.values) & np.isnan(right.numbers)
+        same = (answer.values == right.numbers) | none
+        within = (apart <= room) & (np.isfinite(apart) | (answer.read_as != TEXT))
+        return np.asarray(answer.judged & ~same & ~within)
 
 
 def without_digits(answer: Answer) -> Answer:
-    """Leave the rounding of printed cells aside: the sum was taken before it."""
+    """Drop the rounding of printed cells: the sum was taken before it."""
     return replace(answer, half=np.zeros(answer.values.shape))
 
 
 def misses(answer: Answer, right: Value, room: Array) -> bool:
-    """Tell whether the sum that is printed lies further from that of numbers than it may.
+    """Tell whether the printed sum differs from that of some numbers by more than it may.
 
     Parameters
     ----------
@@ -223,7 +231,7 @@ def misses(answer: Answer, right: Value, room: Array) -> bool:
     right : Value
         The numbers that are added up.
     room : ndarray
-        How far each of them may be off, the rounding of printed cells left aside.
+        How far each of them may be off, without the rounding of printed cells.
     """
     if answer.total is None:
         return False
@@ -266,13 +274,13 @@ def _rooms(
     to_true = allowed(answer, true, carried, tolerance, True)
     to_own = allowed(answer, own, carried, tolerance)
     if answer.read_as != TEXT and tolerance is None:
-        # what one step may do: bounds of a whole block say too little
+        # the bound of one step: bounds of a whole block are too wide
         to_true = np.maximum(to_true, to_own)
     return to_true, to_own
 
 
 def followed(judgement: Judgement) -> dict[str, Judged]:
-    """Call a step that only carries rounding forward rounded: nothing before it is wrong."""
+    """Mark a step that only carries rounding forward as rounded: nothing before it is wrong."""
     found: dict[str, Judged] = {}
     tainted: set[str] = {name for name, s in judgement.steps.items() if s.verdict == WRONG}
     for eq in judgement.trace.program.equations:
@@ -295,7 +303,7 @@ def followed(judgement: Judgement) -> dict[str, Judged]:
 def equivalents(
     judgement: Judgement, steps: dict[str, Judged], ways: Mapping[str, Alternative]
 ) -> None:
-    """Call steps another way to the same result, where one is known and what follows is right.
+    """Mark steps as another way to the same result, if one is known and what follows is right.
 
     Parameters
     ----------
@@ -320,10 +328,18 @@ def equivalents(
             steps[name] = replace(own, verdict=EQUIVALENT)
 
 
+def right_after(steps: Mapping[str, Judged], program: Program, step: str) -> bool:
+    """Tell whether all that is given after a step is right, and something is."""
+    after = program.after(step)
+    verdicts = {own.verdict for name, own in steps.items() if name in after}
+    return bool(verdicts) and verdicts <= {RIGHT, ROUNDED}
+
+
 def _comes_right(judgement: Judgement, after: Sequence[Judged], way: Alternative) -> bool:
     """Tell whether the last given step that depends on a step, before the next mistake, is right.
 
-    It is right to what a run that goes the other way may be off, and to what the numbers written before it leave open.
+    It may be off by what a run that goes the other way may be, and by what the written
+    numbers before it leave open.
     """
     before = list(takewhile(lambda own: own.verdict != WRONG, after))
     if not before:
@@ -332,15 +348,3 @@ def _comes_right(judgement: Judgement, after: Sequence[Judged], way: Alternative
     value = replace(judgement.carried, pins={}).under(way, own.step)
     room = own.own.error + own.true.error + (judgement.carried.stored(value).error if value else 0)
     return not differs(own.answer, own.true, room).any()
-
-
-def _first_infinite(found: Mapping[str, Judged]) -> str | None:
-    """Name the first step with nan or infinity where its own numbers have none."""
-    for name, own in found.items():
-        with np.errstate(all="ignore"):
-            bad = (
-                own.answer.judged & ~np.isfinite(own.answer.values) & np.isfinite(own.true.numbers)
-            )
-        if bad.any():
-            return name
-    return None

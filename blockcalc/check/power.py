@@ -1,54 +1,60 @@
-"""The catalogue of mistakes, listed, and what a block can reveal of it: which it hides, and which it cannot tell apart."""
+"""Lists of the catalogue, and of the mistakes that a block reveals, hides or confuses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from blockcalc.check.carried import Carried
-from blockcalc.check.reasons import Catalogue
 from blockcalc.explain.document import Column, Heading, Listing, Piece, Remark
 from blockcalc.messages import fields_of, say
 from blockcalc.messages.words import listed
+from blockcalc.mistakes.catalogue import Catalogue
 from blockcalc.mistakes.slips import NAMES
 from blockcalc.mistakes.table import MISTAKES
 from blockcalc.ops.op import Array
 
 Seen = dict[str, Array]
+MOST_WORDS = 3  # forms of a mistake that its sentence names
 
 
 @dataclass(frozen=True)
 class Power:
-    """What the numbers of some steps tell of mistakes.
+    """What the numbers of some steps show of mistakes.
 
     Attributes
     ----------
     revealed : tuple of str
-        Mistakes that change a number by more than half a unit of its last digit, wherever they are made.
+        Mistakes that change a number by more than half a unit of its last digit, at every
+        place.
     hidden : tuple of str
-        Mistakes that can be made in the block and that at some place change none.
+        Mistakes that can be made in the block and change no number at some place.
     alike : tuple of (str, str)
-        Pairs that give the same numbers.
+        Pairs of mistakes that give the same numbers.
     absent : tuple of str
         Mistakes that cannot be made in it.
+    words : mapping
+        What the sentence of a mistake names in this block: of a hidden one, where it is not seen.
     """
 
     revealed: tuple[str, ...]
     hidden: tuple[str, ...]
     alike: tuple[tuple[str, str], ...]
     absent: tuple[str, ...]
+    words: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
 
 def power(catalogue: Catalogue, steps: Sequence[str], decimals: int) -> Power:
-    """Try every mistake on a block, and look at some of its steps.
+    """Make every mistake in a block, and compare some of its steps.
 
     Parameters
     ----------
     catalogue : Catalogue
     steps : sequence of str
-        The steps whose numbers are asked for, by recorded name.
+        The steps to compare, by recorded name.
     decimals : int
         How many decimals they are written with.
     """
@@ -60,7 +66,8 @@ def power(catalogue: Catalogue, steps: Sequence[str], decimals: int) -> Power:
     unit = 10.0**-decimals
     right = {name: plain.own[name].numbers for name in steps}
     results: dict[str, list[Seen]] = {}
-    hidden: dict[str, None] = {}
+    hidden: dict[str, list[Mapping[str, Any]]] = {}
+    shown: dict[str, list[Mapping[str, Any]]] = {}
     for tried in catalogue.tried:
         name = tried.mistake.name
         if tried.mistake.general or tried.mistake.same_result:
@@ -72,12 +79,21 @@ def power(catalogue: Catalogue, steps: Sequence[str], decimals: int) -> Power:
                 seen[step] = value.numbers
         if seen:
             results.setdefault(name, []).append(seen)
-        else:
-            hidden[name] = None
+        (shown if seen else hidden).setdefault(name, []).append(tried.change.words)
     known = [m.name for m in catalogue.mistakes if not m.general and not m.same_result]
     revealed = tuple(n for n in known if n in results and n not in hidden)
     absent = tuple(n for n in known if n not in results and n not in hidden)
-    return Power(revealed, tuple(n for n in known if n in hidden), _pairs(results, unit), absent)
+    words = {name: _merged(forms) for name, forms in (shown | hidden).items()}
+    unseen = tuple(n for n in known if n in hidden)
+    return Power(revealed, unseen, _pairs(results, unit), absent, words)
+
+
+def _merged(forms: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """List what the forms of a mistake name, each once."""
+    keys = dict.fromkeys(key for form in forms for key in form)
+    return {
+        key: list(dict.fromkeys(str(form[key]) for form in forms if key in form)) for key in keys
+    }
 
 
 def _same(a: Array, b: Array, unit: float) -> bool:
@@ -101,26 +117,33 @@ def _alike(a: Seen, b: Seen, unit: float) -> bool:
     return a.keys() == b.keys() and all(_same(a[name], b[name], unit) for name in a)
 
 
-# what is said of them ----------------------------------------------------------------------------
+# lists -------------------------------------------------------------------------------------------
 
 
 def power_pieces(found: Power, steps: Sequence[str]) -> Iterator[Piece]:
-    """Say what a block can reveal."""
+    """List what a block can reveal."""
     total = len(found.revealed) + len(found.hidden)
     yield Heading(say("power.heading"), prose=say("power.prose", steps=listed(list(steps)[:5])))
     yield Remark(say("power.sum", n=len(found.revealed), of=total))
     for kind, names in (("hidden", found.hidden), ("revealed", found.revealed)):
         if names:
-            text = say(f"power.{kind}", n=len(names), names=", ".join(names))
-            yield Remark(text, quiet=kind == "revealed")
+            yield Heading(say(f"power.{kind}", n=len(names)))
+            rows = [(name, _sentence_of(name, found.words.get(name))) for name in names]
+            yield Listing(_columns("name", "sentence"), tuple(rows))
     if found.alike:
-        groups = "; ".join(" = ".join(group) for group in _groups(found.alike))
-        yield Remark(say("power.alike", names=groups))
+        yield Heading(say("power.alike"), prose=say("power.alike.prose"))
+        groups = [(" = ".join(group),) for group in _groups(found.alike)]
+        yield Listing((Column(say("column.mistakes.same"), "text"),), tuple(groups))
     yield Remark(say("power.absent", n=len(found.absent)), quiet=True)
 
 
+def _columns(*keys: str) -> tuple[Column, ...]:
+    kinds = {"sentence": "text"}
+    return tuple(Column(say(f"column.mistakes.{k}"), kinds.get(k, "name")) for k in keys)
+
+
 def _groups(pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """Join pairs into groups in which all are alike.
+    """Join pairs into groups in which every two are a pair.
 
     Examples
     --------
@@ -142,7 +165,7 @@ def _groups(pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
 
 
 def mistakes_data() -> dict[str, object]:
-    """Give the catalogue as plain data: name, steps and sentence of every mistake, and the names of slips."""
+    """Give the catalogue as plain data: names, steps and sentences, and the names of slips."""
     entries = [
         {"name": m.name, "steps": m.steps, "text": _sentence_of(m.name)} for m in MISTAKES.values()
     ]
@@ -150,16 +173,21 @@ def mistakes_data() -> dict[str, object]:
     return {"format": "blockcalc-mistakes", "version": 1, "mistakes": [*entries, *slips]}
 
 
-def _sentence_of(name: str) -> str:
-    """Give the sentence of a mistake, with an ellipsis in each field."""
+def _sentence_of(name: str, words: Mapping[str, Sequence[str]] | None = None) -> str:
+    """Give the sentence of a mistake, with its fields in a block or with ellipses."""
     key = f"mistake.{name}"
-    return say(key, **dict.fromkeys(fields_of(key), "…"))
+    return say(key, **{word: _some((words or {}).get(word, ())) for word in fields_of(key)})
+
+
+def _some(values: Sequence[str]) -> str:
+    """Write the first of several words, and an ellipsis for more, or for none."""
+    more = ["…"] * (len(values) > MOST_WORDS or not values)
+    return say("words.or").join([*values[:MOST_WORDS], *more])
 
 
 def mistake_pieces() -> Iterator[Piece]:
     """List the catalogue: name, steps, sentence."""
-    keys = (("name", "name"), ("step", "name"), ("sentence", "text"))
-    columns = tuple(Column(say(f"column.mistakes.{k}"), kind) for k, kind in keys)
+    columns = _columns("name", "step", "sentence")
     rows = [(m.name, m.steps, _sentence_of(m.name)) for m in MISTAKES.values()]
     yield Heading(say("mistakes.heading", n=len(rows)))
     yield Listing(columns, tuple(rows))

@@ -1,14 +1,14 @@
-"""Check the answers of one person: read, matched, put in order, judged, and explained."""
+"""Check the answers of one person: match, reorder and judge them, and find reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from blockcalc.answers.answer import Answer, Answers, Unreadable, fitted
-from blockcalc.answers.names import Matched, match
+from blockcalc.answers.answer import Answer, Answers, Matched, Unreadable, fitted
+from blockcalc.answers.names import match
 from blockcalc.check.frame import Frame, framed
 from blockcalc.check.judge import (
     EQUIVALENT,
@@ -23,17 +23,27 @@ from blockcalc.check.judge import (
     Tolerance,
     judge,
 )
-from blockcalc.check.reasons import Catalogue, Diagnosis, Reason
+from blockcalc.check.reasons.diagnosis import Diagnosis
+from blockcalc.check.reasons.fit import Reason
+from blockcalc.check.where import loose, stays_within
+from blockcalc.errors import Fault, InputError, LookupFault
+from blockcalc.messages import say
 from blockcalc.mistakes.alternative import Block
+from blockcalc.mistakes.catalogue import Catalogue
 from blockcalc.mistakes.table import MISTAKES
 from blockcalc.nn.spec import Spec
+from blockcalc.ops.expr import Cell, walk
 from blockcalc.ops.op import Array
+from blockcalc.program.loss import is_backward
+from blockcalc.program.program import Program
 from blockcalc.program.trace import Trace
 
+JUDGED, UNREAD, UNKNOWN, OPEN, EMPTY = "judged", "unread", "unknown", "open", "empty"
+MOST_LOOKED = 16  # wrong cells whose operands are looked at
 CREDITED = (RIGHT, ROUNDED, FOLLOWS, EQUIVALENT)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Checked:
     """What was found in the answers of one person.
 
@@ -43,12 +53,18 @@ class Checked:
     matched : Matched
     judgement : Judgement
     reasons : tuple of Reason
-        Of each step that is wrong by itself, in the order of the steps; none where nothing fits.
+        Those of steps that are wrong by themselves, in the order of the steps.
     frames : tuple of Frame
-        Steps whose numbers came in another order.
+        Steps whose numbers are in another order.
     unreadable : tuple of Unreadable
+    blind : mapping
+        Steps that are right only within a bound that says little, each with how many mistakes stay
+        within it, and of how many that change the step.
     next : str or None
-        The step to write next, where some are missing between the first wrong one and what is right before it.
+        The step to write next, where some are missing between the first wrong one and what is right
+        before it.
+    points : mapping
+        What each step counts, where FILE says so.
     """
 
     answers: Answers
@@ -58,6 +74,8 @@ class Checked:
     frames: tuple[Frame, ...]
     unreadable: tuple[Unreadable, ...]
     next: str | None
+    blind: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    points: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def steps(self) -> Mapping[str, Judged]:
@@ -76,22 +94,44 @@ class Checked:
 
     @property
     def ok(self) -> bool:
-        """Tell whether nothing is wrong, all could be read, and something is a step of this block."""
-        if self.unreadable or (self.answers.given and not self.matched.steps):
+        """Tell whether nothing is wrong, all could be read, and at least one name is a step."""
+        if self.unreadable or self.state not in (JUDGED, OPEN):
             return False
         return all(s.verdict in (RIGHT, ROUNDED, EQUIVALENT) for s in self.steps.values())
+
+    def __repr__(self) -> str:
+        found = [(r.step, r.names) for r in self.reasons]
+        return f"Checked(ok={self.ok}, first_wrong={self.first_wrong!r}, reasons={found})"
 
     def verdict(self, step: str) -> str:
         """Give the verdict of any step of the program."""
         return self.steps[step].verdict if step in self.steps else NOT_GIVEN
 
-    def score(self) -> tuple[float, float]:
-        """Give the points reached and those there are: one a step, or what the answers say; what follows counts."""
-        points = self.matched.points or {}
-        given = {name: points.get(name, 0.0 if points else 1.0) for name in self.steps}
-        reached = sum(p for name, p in given.items() if self.steps[name].verdict in CREDITED)
-        lost = 0.0 if points else float(len(self.unreadable))
-        return reached, sum(given.values()) + lost
+    @property
+    def state(self) -> str:
+        """Tell whether anything was judged, and if not, what the answers are.
+
+        ``judged``; ``unread``: none could be read. ``unknown``: no name is a step. ``open``: all is
+        left open. ``empty``: there are none.
+        """
+        if self.steps:
+            return JUDGED
+        if self.unreadable:
+            return UNREAD
+        if self.matched.unmatched:
+            return UNKNOWN
+        return OPEN if self.matched.named else EMPTY
+
+    def score(self, points: Mapping[str, float] | None = None) -> tuple[float, float]:
+        """Give the points reached and those there are; what follows from an earlier mistake counts.
+
+        ``points`` is what each step counts: by default what FILE says, else the answers, else one
+        for each step that they name. A step that is not given counts, and reaches none.
+        """
+        points = points or self.points or self.matched.points
+        points = points or dict.fromkeys(self.matched.named, 1.0)
+        reached = sum(p for name, p in points.items() if self.verdict(name) in CREDITED)
+        return float(reached), float(sum(points.values()))
 
 
 def check(
@@ -110,12 +150,12 @@ def check(
         The right numbers, with the backward pass where gradients are given.
     answers : Answers
     catalogue : Catalogue
-        Of the same run; it may serve many answers.
+        Of the same run; it can be shared by several answers.
     tolerance : Tolerance, optional
     renames : mapping, optional
-        Their names to ours.
+        Names in the answers to names of steps.
     layer : int, optional
-        Which layer of the answers the block is.
+        The layer of the answers to compare the block with.
     """
     matched = match(answers, trace.program, renames, layer)
     begun = {k: a for k, a in matched.steps.items() if a.judged.any() or a.total is not None}
@@ -126,17 +166,37 @@ def check(
     unreadable = (*matched.unreadable, *lost)
     wrong = judgement.first_wrong
     reasons = _told(diagnosis.reasons, judgement.steps)
-    known = any(r.step == wrong for r in reasons)
-    following = None if wrong is None or known else _next(judgement, wrong)
-    return Checked(answers, matched, judgement, reasons, tuple(frames), unreadable, following)
+    known = wrong in {*(r.step for r in reasons), *(f.step for f in frames)}
+    following = None if wrong is None or known else next_step(judgement, wrong)
+    points = file_points(catalogue.block.spec, trace.program)
+    found = Checked(
+        answers, matched, judgement, reasons, tuple(frames), unreadable, following, points=points
+    )
+    return replace(found, blind=_blind(judgement, catalogue))
+
+
+def _blind(judgement: Judgement, catalogue: Catalogue) -> dict[str, tuple[int, int]]:
+    """Find the steps within a bound that most mistakes which change them would stay within too."""
+    found: dict[str, tuple[int, int]] = {}
+    for name, own in judgement.steps.items():
+        if judgement.tolerance is not None or own.verdict != ROUNDED or not loose(own):
+            continue
+        hidden, moved = set[str](), set[str]()
+        for tried in catalogue.tried:
+            value = judgement.carried.under(tried.change, name, bounded=False)
+            if value is not None and (kept := stays_within(own, value.numbers)) is not None:
+                (hidden if kept else moved).add(tried.mistake.name)
+        if len(hidden) > len(moved - hidden):
+            found[name] = len(hidden), len(hidden | moved)
+    return found
 
 
 def _ordered(
     trace: Trace, begun: Mapping[str, Answer], tolerance: Tolerance | None
 ) -> tuple[dict[str, Answer], list[Frame], list[Unreadable]]:
-    """Put answers in order; numbers that have the shape of their step only where fewer steps are wrong for it.
+    """Reorder answers; those in the shape of their step only if fewer steps are wrong then.
 
-    Rows that a person has exchanged by mistake, and goes on with, are no other order.
+    Rows that were exchanged by mistake, and used so in later steps, are not reordered.
     """
     given, frames, lost = framed(trace, begun)
     kept = []
@@ -157,12 +217,13 @@ def _wrong(judgement: Judgement) -> int:
 
 
 def _told(reasons: Sequence[Reason], steps: Mapping[str, Judged]) -> tuple[Reason, ...]:
-    """Choose the reasons to report: none of a right step, and of a wrong one mistakes before other ways."""
+    """Choose the reasons to report: none for right steps, and mistakes before other ways."""
     mistaken = {r.step for r in reasons if not _same_result(r)}
+    ways = {r.step for r in reasons if _same_result(r)}
     return tuple(
         r
         for r in reasons
-        if steps[r.step].verdict == EQUIVALENT
+        if (steps[r.step].verdict == EQUIVALENT and (_same_result(r) or r.step not in ways))
         or (steps[r.step].verdict == WRONG and not (_same_result(r) and r.step in mistaken))
     )
 
@@ -172,7 +233,7 @@ def _same_result(reason: Reason) -> bool:
 
 
 def _framed(steps: dict[str, Judged], frames: Sequence[Frame]) -> dict[str, Judged]:
-    """Call a step whose numbers are right in another order another way to the same result."""
+    """Mark a step whose numbers are right in another order as another way."""
     for frame in frames:
         own = steps[frame.step]
         if own.verdict in (RIGHT, ROUNDED):
@@ -181,7 +242,7 @@ def _framed(steps: dict[str, Judged], frames: Sequence[Frame]) -> dict[str, Judg
 
 
 def _trivial(judgement: Judgement, steps: dict[str, Judged]) -> dict[str, Judged]:
-    """Give no credit for a step that follows from numbers of which anything follows: zeros, rows of one number."""
+    """Mark a step as trivial if it follows from zeros or rows of one number: it gives no credit."""
     program = judgement.trace.program
     for name, own in steps.items():
         if own.verdict != FOLLOWS:
@@ -199,30 +260,76 @@ def _trivial(judgement: Judgement, steps: dict[str, Judged]) -> dict[str, Judged
 
 
 def _says_nothing(numbers: Array) -> bool:
-    """Tell whether all rows are of one number each, or all is masked."""
+    """Tell whether each row has one number only, or all are 0."""
     if numbers.ndim == 0 or numbers.size < 2:
         return False
     rows = numbers if numbers.ndim > 1 else numbers[None]
     return bool(rows.shape[-1] > 1 and np.all(rows == rows[..., :1])) or not np.any(numbers)
 
 
-def _next(judgement: Judgement, wrong: str) -> str | None:
-    """Name the middle one of the steps that lie between the first wrong step and what is given before it."""
+def next_step(judgement: Judgement, wrong: str) -> str | None:
+    """Name the middle one of the missing steps before the first wrong step.
+
+    Parts of a norm or softmax, and moved entries, are named only where there is nothing else: a
+    person writes results.
+    """
     carried = judgement.carried
     if carried.equation(wrong) is None:
         return None
-    between = [carried.program.equations[i].out.name for i in carried.cone(wrong)]
-    missing = [name for name in between if name != wrong and name not in judgement.steps]
-    plain = [name for name in missing if name not in carried.inner] or missing
-    return plain[len(plain) // 2] if plain else None
+    if _all_given(judgement, wrong):
+        return None
+    equations = [carried.program.equations[i] for i in carried.cone(wrong)]
+    between = [eq for eq in equations if eq.out.name != wrong]
+    results = [eq for eq in between if eq.out.name not in carried.inner]
+    worked = [eq for eq in results if eq.op.worked]
+    names = [eq.out.name for eq in worked or results or between]
+    return names[len(names) // 2] if names else None
 
 
-def wants_gradients(answers: Sequence[Answers], renames: Mapping[str, str] | None = None) -> bool:
-    """Tell whether answers name steps of the backward pass."""
-    names = [(renames or {}).get(a.name, a.name) for one in answers for a in one.given]
-    return any(n.split(".")[0] in ("grad", "loss", "new") for n in names)
+def _all_given(judgement: Judgement, wrong: str) -> bool:
+    """Tell whether the wrong cells of a step that are looked at depend on given numbers only."""
+    carried = judgement.carried
+    eq = carried.program.equations[carried.index[wrong]]
+    given = {name: pin.judged for name, pin in carried.pins.items()}
+    cells = np.argwhere(judgement.steps[wrong].bad)[:MOST_LOOKED]
+    used = (e for at in cells for e in walk(eq.op.cell(tuple(map(int, at)), eq.inputs)) if isinstance(e, Cell))  # fmt: skip
+    refs = ((eq.inputs[e.operand].name, e.at) for e in used)
+    return len(cells) > 0 and all(
+        name not in carried.index or (name in given and bool(given[name][at])) for name, at in refs
+    )
+
+
+def wants_gradients(
+    answers: Sequence[Answers],
+    renames: Mapping[str, str] | None = None,
+    points: Iterable[str] = (),
+) -> bool:
+    """Tell whether answers, or the points of FILE, name steps of the backward pass."""
+    given = [name for one in answers for name in (*(a.name for a in one.given), *one.left_open)]
+    return any(is_backward(n) for n in (*((renames or {}).get(n, n) for n in given), *points))
+
+
+def file_points(spec: Spec, program: Program) -> dict[str, float]:
+    """Give what each step counts by the points of FILE, by recorded name.
+
+    Raises
+    ------
+    InputError
+        A name is no step, or two names of one step have different points.
+    """
+    found: dict[str, float] = {}
+    for name, number in spec.points.items():
+        try:
+            step = program.find(name)
+        except LookupFault as error:
+            place = spec.source.place(("points", name)) if spec.source else None
+            raise InputError(replace(error.faults[0], place=place)) from None
+        if found.setdefault(step, number) != number:
+            place = spec.source.place(("points", name)) if spec.source else None
+            raise InputError(Fault(say("points.twice", name=name, step=step), place))
+    return found
 
 
 def catalogue(spec: Spec, trace: Trace) -> Catalogue:
-    """Make every mistake that is known in a block."""
+    """Give the catalogue of mistakes for a block."""
     return Catalogue(Block(spec, trace), tuple(MISTAKES.values()))

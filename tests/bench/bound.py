@@ -1,7 +1,8 @@
 """How far steps in other formats lie from the true ones, against their proven bound.
 
-Run by hand: ``python tests/bench/bound.py [CELLS]``. Random blocks are worked forward and backward, each step in single
-precision from its own stored operands, and stored; at least so many cells for each format, 10 million without one.
+Run by hand: ``python tests/bench/bound.py [CELLS]``. Random blocks are worked forward and backward,
+each step in single precision from its own stored operands, and stored; at least so many cells for
+each format, 10 million without one.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class Figures:
     worst : float
         The largest difference over its bound.
     typical, nearest : dict
-        For each kind of step, one a step: its median bound over the largest difference seen, and the least of bound
-        over difference in a cell.
+        For each kind of step, one a step: its median bound over the largest difference seen, and
+        the least of bound over difference in a cell.
     """
 
     cells: int = 0

@@ -1,6 +1,7 @@
-"""How long counting takes: the largest published model against the smallest sample, whole processes in turn.
+"""The time of counting costs: the largest published model against the smallest sample.
 
-Run by hand: ``python tests/bench/cost.py [RUNS]``. Nothing but shapes is used, so both should take the same time.
+Run by hand: ``python tests/bench/cost.py [RUNS]``. Nothing but shapes is used, so both should take
+the same time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reading a 768 x 3072 matrix: against PyYAML's C loader, and against the standard library's JSON.
 
-Run as ``python tests/bench/reading.py``: each reading in a process of its own, all in one run; times are
-medians without the start of Python, memory is the peak of the process.
+Run as ``python tests/bench/reading.py``: each reading in a process of its own, all in one run;
+times are medians without the start of Python, memory is the peak of the process.
 """
 
 from __future__ import annotations

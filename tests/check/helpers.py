@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,11 @@ from blockcalc.answers.answer import Answers, written
 from blockcalc.answers.numbers import Typed
 from blockcalc.answers.text import answers_in
 from blockcalc.check.judge import Tolerance
-from blockcalc.check.reasons import Catalogue
 from blockcalc.check.run import Checked, check, wants_gradients
 from blockcalc.files.decode import read_text
 from blockcalc.gradients.run import work_gradients
 from blockcalc.mistakes.alternative import Block
+from blockcalc.mistakes.catalogue import Catalogue
 from blockcalc.mistakes.table import MISTAKES
 
 SMALL: dict[str, Any] = {
@@ -47,9 +47,15 @@ def small() -> Block:
     return made(SMALL)
 
 
+@lru_cache(maxsize=8)
+def catalogue(block: Block) -> Catalogue:
+    """Make the mistakes of a block, once for all answers to it."""
+    return Catalogue(block, tuple(MISTAKES.values()))
+
+
 def check_block(block: Block, answers: Answers, **more: Any) -> Checked:
     """Check answers to a block."""
-    return check(block.trace, answers, Catalogue(block, tuple(MISTAKES.values())), **more)
+    return check(block.trace, answers, catalogue(block), **more)
 
 
 def check_text(block: Block, text: str, tolerance: Tolerance | None = None) -> Checked:

@@ -1,4 +1,4 @@
-"""Answers of people and programs that make no mistake: whatever their digits, nothing in them is wrong."""
+"""Answers without a mistake, of people and programs: nothing is wrong, whatever their digits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from blockcalc.answers.answer import Answer
 from blockcalc.check.carried import Carried
 from blockcalc.check.judge import RIGHT, ROUNDED, Judgement, judge
-from blockcalc.check.reasons import Catalogue, Diagnosis
+from blockcalc.check.reasons.diagnosis import Diagnosis
 from blockcalc.mistakes.alternative import Block
+from blockcalc.mistakes.catalogue import Catalogue
 from blockcalc.mistakes.table import MISTAKES
 from blockcalc.ops.op import Array
 from blockcalc.program.bounds import NUMBERS
@@ -22,9 +23,10 @@ WRITTEN = ("2", "3", "4", "6")
 
 
 def stored(block: Block, form: str, kernels: bool = False) -> dict[str, Answer]:
-    """Work a run as a program does: each step in its working precision from what is stored, then stored.
+    """Run a block as a program does: each step from stored operands in working precision.
 
-    With ``kernels`` the parts of softmaxes and norms stay in the working precision, and are not given.
+    With ``kernels`` the parts of softmaxes and norms stay in the working precision, and are not
+    given.
     """
     inner = Carried(block.program, block.trace.arrays, {}).inner if kernels else set[str]()
     number = NUMBERS[form]

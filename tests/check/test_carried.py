@@ -7,7 +7,7 @@ import numpy as np
 from blockcalc.check.carried import Carried, Pin
 from blockcalc.mistakes.alternative import Alternative, copied
 from blockcalc.program.bounds import NUMBERS
-from tests.check.helpers import made, small
+from tests.check.helpers import SMALL, made, small
 from tests.check.test_judge import small_data
 
 
@@ -56,7 +56,7 @@ def test_the_cone_ends_at_what_is_given() -> None:
     assert "attn.q" in worked({"attn.scores": pin(scores, some)}).names("attn.weights")
 
 
-def test_a_mistake_before_what_is_given_has_no_part() -> None:
+def test_a_mistake_before_a_given_step_changes_nothing() -> None:
     block = small()
     eq = block.equation("attn.scaled")
     assert eq is not None
@@ -74,3 +74,14 @@ def test_inputs_that_do_not_fit_the_format_were_rounded_to_it() -> None:
     block = made({**small_data(), "x": [[1.0, 0.5, -0.25]] * 3})
     inputs = {ref.name: np.asarray(block.trace.arrays[ref.name]) for ref in block.program.inputs}
     assert not Carried(block.program, inputs, {}, number).own["x"].error.any()
+
+
+def test_errors_in_double_precision_do_not_double_from_step_to_step() -> None:
+    part = {"attn": SMALL["attn"], "ffn": SMALL["ffn"], "repeat": 4}
+    block = made({"x": SMALL["x"], "blocks": [part]})
+    program, arrays = block.program, block.trace.arrays
+    inputs = {ref.name: arrays[ref.name] for ref in program.inputs}
+    last = program.equations[-1].out.name
+    plain = Carried(program, inputs, {}).own[last].error
+    dumped = Carried(program, inputs, {}, NUMBERS["float64"]).own[last].error
+    assert (dumped <= 1.1 * plain).all()

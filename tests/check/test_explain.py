@@ -1,4 +1,4 @@
-"""The report: one screen, the first wrong step at its head, numbers alike, every width, every format."""
+"""The report of a check: one screen, the first wrong step first, in every width and format."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ import pytest
 from rich.cells import cell_len
 
 import blockcalc
-from blockcalc.check.data import differences
+from blockcalc.check.data import frames_text
+from blockcalc.check.judge import Tolerance
+from blockcalc.check.where import differences
+from blockcalc.cli.check import parse_tolerance
 from blockcalc.docs.samples import folder
+from tests.answers.llama_text import tensor_text
+from tests.check.helpers import SMALL, check_arrays, made, right
 from tests.helpers import HERE, cli
 
 FILE = str(folder() / "pencil_pre.yaml")
@@ -75,7 +80,7 @@ def test_the_numbers_of_a_cell_have_the_same_decimals(tmp_path: Path) -> None:
     assert row == ["2.710", "2.718"]
 
 
-def test_what_the_numbers_before_lead_to_is_shown_only_where_they_are_wrong(tmp_path: Path) -> None:
+def test_what_follows_is_shown_only_if_earlier_numbers_are_wrong(tmp_path: Path) -> None:
     right = "attn.scaled: [[0, 1], [-1, -1]]\nattn.weights: [[0.269, 0.713], [0.5, 0.5]]\n"
     text = checked(right, where=tmp_path)
     assert "follows" not in text
@@ -83,6 +88,30 @@ def test_what_the_numbers_before_lead_to_is_shown_only_where_they_are_wrong(tmp_
     text = checked(THREE, where=tmp_path)
     assert "worked from the numbers given before:" in text
     assert "0.654   0.620     0.564" in text
+
+
+def _printed(cells: Any, off: float) -> str:
+    """Print queries as llama.cpp does, with a sum that is off."""
+    text = tensor_text("Qcur-0", np.array(cells))
+    head, _, total = text.rpartition("sum = ")
+    return f"{head}sum = {float(total) + off:f}\n"
+
+
+def test_a_sum_that_alone_is_wrong_is_told_from_wrong_cells(tmp_path: Path) -> None:
+    queries = np.array(blockcalc.run(blockcalc.load(FILE))["attn.q"])
+    (tmp_path / "a.log").write_text(_printed(queries, 1.5), encoding="utf-8")
+    done = cli("check", FILE, "a.log", cwd=tmp_path)
+    text = " ".join(done.stdout.decode().split())
+    assert done.returncode == 1
+    assert "The first wrong step is attn.q: its sum is wrong." in text
+    assert "given as 1.5; 0 is right: it is off by 1.5. All 8 cells are shown and right" in text
+    assert "attn.q first wrong sum 1.5" in text
+    assert "no known mistake" not in text
+    queries[0, 0] += 1.5
+    (tmp_path / "a.log").write_text(_printed(queries, 0), encoding="utf-8")
+    text = " ".join(cli("check", FILE, "a.log", cwd=tmp_path).stdout.decode().split())
+    assert "attn.q first wrong 1/8" in text
+    assert "cells are shown and right" not in text
 
 
 def test_alike_steps_share_a_line_where_there_are_many(tmp_path: Path) -> None:
@@ -155,11 +184,21 @@ def test_the_difference_over_its_bound_is_above_1_where_a_cell_is_wrong_by_itsel
     ("args", "said"),
     [
         (("--blank", "--power"), "choose one"),
+        (("--blank", "--score"), "they do not take --score"),
+        (("--power", "--tolerance", "0.1"), "they do not take --tolerance"),
         (("--blank", "--json"), "take no ANSWERS and no format"),
         (("a.yaml", "--power"), "take no ANSWERS and no format"),
         (("--steps", "attn.q"), "--steps is for --blank and --power"),
         (("--blank", "--steps", ","), "--steps"),
         (("--tolerance", "abs"), "--tolerance is 1e-3"),
+        (
+            ("--power", "-o", "a.txt"),
+            "--power writes to the terminal or to a pipe only\n  put > FILE at the end",
+        ),
+        (("--power", "--force"), "--power writes to the terminal"),
+        (("--power", "--map", "m.yaml", "--score"), "they do not take --map, --score"),
+        (("--blank", "--layer", "0", "--tolerance", "1"), "they do not take --layer, --tolerance"),
+        (("--blank", "--dtype", "float32"), "they do not take --dtype"),
         (("--dtype", "float8"), "--dtype is one of"),
         (("--fragment",), "--fragment"),
     ],
@@ -168,6 +207,30 @@ def test_what_does_not_go_together_is_refused(args: tuple[str, ...], said: str) 
     done = cli("check", FILE, *args)
     assert done.returncode == 2
     assert said in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "tolerance"),
+    [
+        ("1e-3", (1e-3, 0.0)),
+        ("2", (2.0, 0.0)),
+        ("rel:.5", (0.0, 0.5)),
+        (" abs:1e-6, rel:1e-4 ", (1e-6, 1e-4)),
+        ("0.1,rel:0", (0.1, 0.0)),
+    ],
+)
+def test_a_tolerance_is_read(text: str, tolerance: tuple[float, float]) -> None:
+    assert parse_tolerance(text) == Tolerance(*tolerance)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x:1", "-1", "nan", "inf", "1e999", "9" * 400, "1_000", "\u0661", "true", "abs:1,abs:2", "1,abs:2", "1,"],
+)  # fmt: skip
+def test_another_tolerance_is_refused_in_a_short_sentence(text: str) -> None:
+    with pytest.raises(blockcalc.UsageError, match="--tolerance is 1e-3") as caught:
+        parse_tolerance(text)
+    assert len(str(caught.value)) < 120
 
 
 def test_a_blank_file_has_titles_and_the_steps_that_are_chosen(tmp_path: Path) -> None:
@@ -209,10 +272,38 @@ def test_judge_takes_a_path_a_tolerance_and_names(tmp_path: Path) -> None:
     assert blockcalc.judge(FILE, path, names=names, tolerance=0.02).ok
 
 
-def test_judge_refuses_what_are_no_answers() -> None:
-    with pytest.raises(blockcalc.UsageError, match="a path or a dict of answers"):
+def test_judge_refuses_other_values_as_answers() -> None:
+    with pytest.raises(blockcalc.UsageError, match="answers are a path or a dict, not"):
         blockcalc.judge(FILE, 5)  # type: ignore[arg-type]
     with pytest.raises(blockcalc.UsageError, match="there are no answers"):
         blockcalc.judge({"x": [[1, 2]], "attn": {"out": [[0, 1]]}})
     with pytest.raises(blockcalc.UsageError, match="--dtype is one of"):
         blockcalc.judge(FILE, dtype="float8")
+
+
+def test_steps_in_the_same_order_are_said_in_one_sentence() -> None:
+    rows = np.array(SMALL["x"])
+    block = made({**SMALL, "x": [rows.tolist(), (rows * 2 - 1).tolist()]})
+    values = right(block)
+    arrays = {n: np.swapaxes(values[n], 0, 1) for n in ("attn.q", "ffn.pre")}
+    frames = check_arrays(block, arrays).frames
+    (one,) = list(frames_text(frames))
+    assert one == (["attn.q", "ffn.pre"], "the axes are in another order (token, batch, …)")
+    (alone,) = list(frames_text(frames[:1]))
+    assert alone[1] == "the axes are in another order (token, batch, d_head)"
+
+
+def test_a_bound_of_zero_has_no_ratio(tmp_path: Path) -> None:
+    np.savez(tmp_path / "dump.npz", x=np.array([[2, 1, 1, 0.5], [0, 1, 2, 1]], np.float32))
+    said = cli("check", FILE, str(tmp_path / "dump.npz")).stdout.decode()
+    assert "1 of 8 cells; at [1, 4] the bound is 0." in said
+    assert "inf" not in said
+
+
+def test_nothing_judged_states_no_rule(tmp_path: Path) -> None:
+    both: dict[str, Any] = {"attn.concat": np.zeros((3, 5)), "attn.z": np.ones((3, 5))}
+    np.savez(tmp_path / "dump.npz", **both)
+    said = cli("check", FILE, str(tmp_path / "dump.npz")).stdout.decode()
+    assert "Rule:" not in said
+    assert "both mean" in said
+    assert "is read.\n" in said

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import blockcalc
+from blockcalc.check.data import reasons_text
+from blockcalc.docs.samples import folder
 from blockcalc.mistakes.alternative import Block
 from tests.check.helpers import SMALL, check_arrays, made, right, small, verdicts
 
@@ -19,6 +22,10 @@ WIDE: dict[str, Any] = {
     "ffn": {key: SMALL["ffn"][key] for key in ("activation",)}
     | {"w_1": np.eye(4).tolist(), "w_2": np.eye(4).tolist()},
 }  # fmt: skip
+
+
+# a block without weights, in which few mistakes can be made
+GIVEN = {"attn": {"out": [[0.2, 0.7, -0.6], [0.5, 0.1, 0.8], [0.3, 0.4, 0.2]]}}
 
 
 def wide() -> Block:
@@ -61,7 +68,7 @@ def test_tokens_before_the_batch() -> None:
 
 
 def test_states_of_a_layer_too_early_or_late() -> None:
-    block = made({"x": SMALL["x"], "blocks": [{k: SMALL[k] for k in ("attn", "ffn")}] * 2})
+    block = made({"x": SMALL["x"], "blocks": [GIVEN] * 2})
     values = right(block)
     outs = [b.out.name for b in block.program.blocks]
     assert frames(block, {outs[0]: values[outs[1]]}) == [(outs[0], "layer_off_by_one")]
@@ -69,8 +76,7 @@ def test_states_of_a_layer_too_early_or_late() -> None:
 
 
 def test_the_final_norm_is_in_it() -> None:
-    one = {k: SMALL[k] for k in ("attn", "ffn")}
-    block = made({"x": SMALL["x"], "norm": "pre", "blocks": [one] * 2, "final_norm": {"eps": 1e-5}})
+    block = made({"x": SMALL["x"], "norm": "pre", "blocks": [GIVEN], "final_norm": {"eps": 1e-5}})
     values = right(block)
     last = block.program.blocks[-1].out.name
     final = block.program.equations[-1].out.name
@@ -83,7 +89,7 @@ def test_right_numbers_have_no_frame() -> None:
         assert not frames(block, right(block))
 
 
-def test_numbers_that_are_all_one_have_no_order() -> None:
+def test_equal_numbers_have_no_order() -> None:
     block = made({"x": [[1, 1], [1, 1]], "attn": {"out": [[0, 0], [0, 0]]}, "stop": "residual1"})
     assert not frames(block, {"residual1": np.full((2, 2), 3.0)})
 
@@ -105,7 +111,7 @@ def test_q_and_k_permuted_alike_are_another_way() -> None:
     assert checked.ok
 
 
-def test_columns_that_a_person_exchanged_and_went_on_with_are_no_other_order() -> None:
+def test_exchanged_columns_used_later_are_not_another_order() -> None:
     block = small()
     values = right(block)
     exchanged = values["attn.q"][:, ::-1]
@@ -114,3 +120,29 @@ def test_columns_that_a_person_exchanged_and_went_on_with_are_no_other_order() -
     assert verdicts(check_arrays(block, went_on)) == {"attn.q": "wrong", "attn.scores": "follows"}
     alone = {"attn.q": exchanged, "attn.scores": values["attn.scores"]}
     assert frames(block, alone) == [("attn.q", "columns_permuted")]
+
+
+def test_a_layer_off_by_one_is_the_reason_of_its_step() -> None:
+    block = made({"x": SMALL["x"], "blocks": [{k: SMALL[k] for k in ("attn", "ffn")}] * 2})
+    first, second = (b.out.name for b in block.program.blocks)
+    checked = check_arrays(block, {first: right(block)[second]})
+    said = f"the layer is off by one: these are the numbers of {second}"
+    assert reasons_text(checked, first) == said
+    assert checked.next is None
+
+
+@pytest.mark.slow
+def test_a_block_before_the_last_is_found_at_the_final_norm() -> None:
+    block = made({"x": SMALL["x"], "norm": "pre", "blocks": [{k: SMALL[k] for k in ("attn", "ffn")}] * 2, "final_norm": {}})  # fmt: skip
+    first, last = (b.out.name for b in block.program.blocks)
+    values = right(block)
+    assert frames(block, {"final_norm": values[first]}) == [("final_norm", "layer_off_by_one")]
+    assert frames(block, {"final_norm": values[last]}) == []
+    assert frames(block, {"final_norm": np.array(SMALL["x"])}) == []
+
+
+def test_a_split_form_under_the_name_of_the_whole_is_pointed_at() -> None:
+    spec = blockcalc.load(folder() / "two_heads.yaml")
+    block = Block(spec, blockcalc.run(spec))
+    (lost,) = check_arrays(block, {"attn.q": right(block)["attn.q_heads"]}).unreadable
+    assert lost.why == "this is 2×3×2; the step is 3×4 (attn.q_heads is 2×3×2)"

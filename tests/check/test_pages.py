@@ -1,4 +1,4 @@
-"""Published pages and the verdict that each deserves: the first wrong step, and the mistake where it has a name."""
+"""Published pages: the first wrong step of each, and the mistake if it has a name."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,36 @@ def test_digits_exchanged() -> None:
     assert "slip_digits_exchanged" in reasons("attn.z", z, "attn.weights", "attn.v")
 
 
+@pytest.mark.parametrize(
+    ("at", "change", "places", "name"),
+    [
+        ((1, 1), lambda rows: -rows[1, 1], 2, "slip_sign"),
+        ((0, 0), lambda rows: rows[0, 1], 2, "slip_neighbour_cell"),
+        ((2, 1), lambda rows: rows[1, 1], 3, "slip_neighbour_cell"),
+    ],
+)
+def test_a_usual_slip_in_a_number_of_few_decimals(
+    at: tuple[int, int], change: Callable[[np.ndarray], float], places: int, name: str
+) -> None:
+    numbers = right(small())["residual1"].round(places)
+    numbers[at] = change(numbers)
+    assert name in reasons("residual1", numbers, places=places)
+
+
+def test_digits_exchanged_in_a_number_of_two_decimals() -> None:
+    for given in ("1.57", "7.15"):
+        block = made({"x": [[1, 1], [2, 1]], "attn": {"out": [[0.5, 0.25], [0.75, 0.75]]}, "stop": "residual1"})  # fmt: skip
+        checked = check_text(block, f"residual1: [[1.50, 1.25], [2.75, {given}]]")
+        assert [r.names for r in checked.reasons] == [("slip_digits_exchanged",)]
+
+
+def test_all_usual_slips_that_fit_are_named() -> None:
+    block = made({"x": [[1, 1]], "attn": {"out": [[-2.3, 0.3]]}, "stop": "residual1"})
+    checked = check_text(block, "residual1: [[1.300, 1.300]]")
+    names = {name for r in checked.reasons for name in r.names}
+    assert names == {"slip_sign", "slip_neighbour_cell"}
+
+
 def test_a_plain_wrong_number_is_no_slip() -> None:
     rng = np.random.RandomState(0)
     told = 0
@@ -76,3 +108,9 @@ def test_the_same_slip_in_every_cell_is_the_one_named() -> None:
         if reason.at is not None:
             cells.setdefault(reason.at, set()).update(reason.names)
     assert all("slip_carry" in names for names in cells.values())
+
+
+@pytest.mark.parametrize(("given", "names"), [("-1", {"slip_sign"}), ("2", set()), ("0", set())])
+def test_a_whole_number_tells_only_a_lost_sign(given: str, names: set[str]) -> None:
+    checked = check_text(made({"x": [[1, 0], [0, 1]], "attn": {"w_q": [[1, 2], [2, 1]]}, "stop": "attn.q"}), f"attn.q: [[{given}, 2], [2, 1]]")  # fmt: skip
+    assert {name for r in checked.reasons for name in r.names} == names

@@ -1,11 +1,13 @@
-"""Mutated files: only the project's own error class ever comes out, nothing hangs, no nan is printed.
+"""Mutated files: only the project's own errors are raised, nothing hangs, no nan is printed.
 
-Run as ``python tests/fuzz/fuzz.py --reader 1000000 --run 5000``; seeded, so that a run repeats.
+Run as ``python tests/fuzz/fuzz.py --reader 1000000 --run 5000 --check 1000``; seeded, so that a run
+repeats.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import random
 import re
@@ -13,10 +15,17 @@ import signal
 import sys
 import time
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import blockcalc
+from blockcalc.answers.numbers import Typed
+from blockcalc.answers.text import answers_in
+from blockcalc.check.explain import check_document
+from blockcalc.check.run import check as check_answers
 from blockcalc.costs.explain import cost_pieces
 from blockcalc.costs.plan import of_file
 from blockcalc.costs.shapes import shape_pieces
@@ -24,14 +33,19 @@ from blockcalc.explain.depth import Depth, Detail
 from blockcalc.explain.document import Piece, StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.files.decode import decode, read_text
-from blockcalc.gradients.explain import explain_gradient
+from blockcalc.gradients.explain import GradientExplainer, explain_gradient
 from blockcalc.gradients.run import work_gradients
+from blockcalc.mistakes.alternative import Block
+from blockcalc.mistakes.catalogue import Catalogue
+from blockcalc.mistakes.table import MISTAKES
 from blockcalc.notation.alphabets import Text
 from blockcalc.reading.checker import Checker
 from blockcalc.reading.load import check
+from blockcalc.views import choose_format
 
 HERE = Path(__file__).resolve().parent.parent
 SECONDS = 10  # what one input may take
+SECONDS_OF_CHECK = 120  # every mistake of the catalogue is tried on every wrong step
 WORDS = [
     b"[", b"]", b"{", b"}", b",", b": ", b"\n", b"  ", b"- ", b"#", b"&a ", b"*a", b"<<: ", b"!t ", b"|\n", b">", b"'", b'"',
     b"~", b"?", b"null", b"true", b"no", b".inf", b"-.inf", b".nan", b"1e400", b"1e-400", b"0x1", b"1/3", b"1/0", b"-0", b"1_0",
@@ -113,7 +127,7 @@ def read_only(raw: bytes, name: str) -> Any:
 
 
 def whole_run(raw: bytes, name: str) -> None:
-    """Read, work and say everything, forward, backward and counted; nothing that is said is a nan."""
+    """Read, compute and print everything, forward, backward and costs; no nan is printed."""
     spec = read_only(raw, name)
     said(explain(spec, blockcalc.run(spec), Depth(Detail.cells)))
     said(explain_gradient(spec, work_gradients(spec), Depth(Detail.cells)))
@@ -133,11 +147,73 @@ def said(pieces: Iterable[Piece]) -> None:
             assert not any("nan" in s for s in shown), piece.name
 
 
+NUMBERS = [b"?", b"nan", b"inf", b"-inf", b"1e300", b"-1e308", b"1.7e308", b"1e-320", b"1e-300", b"1/3", b"5/1.732", b"-0.0", b"0",
+           b"0." + b"3" * 300, b"9" * 300, b"9" * 400, b"1e15", b"7", b"[1]", b"x", b"true", b"1,5", b"0." + b"0" * 20 + b"1"]  # fmt: skip
+JUDGED = ("tiny", "causal", "two_heads", "llama_style", "stack")
+
+
+@cache
+def work(name: str) -> Block:
+    """Compute a sample with its backward pass."""
+    spec = blockcalc.sample(name)
+    return Block(spec, work_gradients(spec))
+
+
+@cache
+def catalogue(name: str) -> Catalogue:
+    """Make the mistakes of a sample."""
+    return Catalogue(work(name), tuple(MISTAKES.values()))
+
+
+def wrong_answers(rng: random.Random, name: str) -> bytes:
+    """Write some of the right numbers of a sample, and change a few."""
+    arrays = work(name).trace.arrays
+    form = rng.choice(("{:.2f}", "{:.4f}", "{!r}", "{:.3e}"))
+    lines = []
+    for step in rng.sample(list(arrays), rng.randint(1, 12)):
+        values = np.asarray(arrays[step], dtype=np.float64)
+        if rng.random() < 0.2:
+            values = values * rng.choice((0, -1, 2, 1e300, 1e-300))
+        numbers = np.vectorize(lambda x: form.format(float(x)), otypes=[object])(values)
+        lines.append(f"{step}: {numbers.tolist()}".replace("'", ""))
+    raw = "\n".join(lines).encode()
+    for _ in range(rng.choice((0, 1, 1, 2, 5))):
+        one = rng.choice(list(TOKEN.finditer(raw)))
+        if one[0][:1].isdigit() or one[0][:1] == b"-":
+            raw = raw[: one.start()] + rng.choice(NUMBERS) + raw[one.end() :]
+        elif rng.random() < 0.2:
+            raw = retell(rng, raw)
+    return raw
+
+
+def whole_check(raw: bytes, name: str) -> None:
+    """Judge answers to the sample that the file is named for, and write the report in each format.
+
+    An answer that cannot be read has its place, and JSON has no nan.
+    """
+    block, known = work(name), catalogue(name)
+    answers = answers_in(read_text(decode(raw, name), name, Typed))
+    checked = check_answers(block.trace, answers, known)
+    assert all(one.why for one in checked.unreadable)
+    document = check_document(block.spec, [checked], True, GradientExplainer)
+    for form in ("json", "csv", "latex"):
+        written = choose_format({form: True}, None).write(document, False)
+        if form == "json":
+            json.loads(written, parse_constant=refuse)
+    for _ in document.pieces():
+        pass
+
+
+def refuse(word: str) -> None:
+    """Raise an error for a word that JSON does not have."""
+    raise ValueError(word)
+
+
 def attack(job: tuple[str, int, int]) -> tuple[int, int, list[str]]:
     """Try so many inputs of a seed; give how many were read, refused, and what went wrong."""
     kind, seed, count = job
     rng, texts = random.Random(seed), corpus()
-    target = read_only if kind == "reader" else whole_run
+    target = {"reader": read_only, "run": whole_run, "check": whole_check}[kind]
     fine = refused = 0
     wrong: list[str] = []
 
@@ -146,9 +222,13 @@ def attack(job: tuple[str, int, int]) -> tuple[int, int, list[str]]:
 
     signal.signal(signal.SIGALRM, late)
     for _ in range(count):
-        raw = mutate(rng, texts)
-        name = rng.choice(("a.yaml", "a", "a.json" if raw[:1] == b"{" else "a.yaml"))
-        signal.alarm(SECONDS)
+        if kind == "check":
+            name = rng.choice(JUDGED)
+            raw = wrong_answers(rng, name)
+        else:
+            raw = mutate(rng, texts)
+            name = rng.choice(("a.yaml", "a", "a.json" if raw[:1] == b"{" else "a.yaml"))
+        signal.alarm(SECONDS if kind != "check" else SECONDS_OF_CHECK)
         try:
             target(raw, name)
             fine += 1
@@ -168,11 +248,12 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--reader", type=int, default=0)
     parser.add_argument("--run", type=int, default=0)
+    parser.add_argument("--check", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     failed: bool = False
     cores = multiprocessing.cpu_count()
-    for kind, total in (("reader", args.reader), ("run", args.run)):
+    for kind, total in (("reader", args.reader), ("run", args.run), ("check", args.check)):
         if not total:
             continue
         begun = time.perf_counter()
