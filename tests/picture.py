@@ -20,18 +20,18 @@ COMMAND = (
     "run",
     str(default()),
     "--steps",
-    "attn.weights,norm1.var",
+    "attn.scores,attn.weights*,attn.z",
     "--no-prose",
     "--color",
     "always",
 )
-TITLE = "blockcalc run samples/tiny.yaml --steps attn.weights,norm1.var --no-prose"
+TITLE = "blockcalc run samples/tiny.yaml --steps 'attn.scores,attn.weights*,attn.z' --no-prose"
 
 
 def drawn() -> str:
     """Give the picture: the output in a terminal's frame, with no font from elsewhere."""
-    out = cli(*COMMAND, COLUMNS="92").stdout.decode()
-    console = Console(record=True, width=92, file=io.StringIO(), force_terminal=True)
+    out = cli(*COMMAND, COLUMNS="100").stdout.decode()
+    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi(out.strip("\n")))
     svg = console.export_svg(title=TITLE, unique_id="blockcalc")
     svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)

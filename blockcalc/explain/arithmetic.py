@@ -155,12 +155,23 @@ def _precise(e: Expr) -> Decimal:
             return max(_precise(t) for t in terms)
         case Binary(op=op, left=left, right=right):
             return _PRECISE_BINARY[op](_precise(left), _precise(right))
+        case Call("ln", (Binary("+", one, Call("exp") as power),)) if _precise(one) == 1:
+            return _ln_of_1_and(_precise(power))
         case Call(function=function, args=args):
             values = [_precise(a) for a in args]
             if function in _PRECISE_CALLS:
                 return _PRECISE_CALLS[function](*values)
             return Decimal(float(FUNCTIONS[function](*map(float, values))))
     raise TypeError(type(e).__name__)
+
+
+def _ln_of_1_and(x: Decimal) -> Decimal:
+    """Give ln(1 + x) for x above 0, which 40 digits would lose beside 1."""
+    if x.adjusted() < -20:
+        return x - x * x / 2
+    with localcontext() as wider:
+        wider.prec = 60
+        return (1 + x).ln()
 
 
 _PRECISE = Context(
@@ -212,3 +223,17 @@ def printed(leaf: Expr) -> Fraction | None:
     if not isinstance(leaf, Figure) or leaf.digits in ("inf", "-inf"):
         return None
     return fraction_of(leaf)
+
+
+def divides_by_nothing(tree: Expr, number: Number) -> bool:
+    """Tell whether a gradient divides by 0, which gives 0 by convention."""
+    divisors = (e.args[1] for e in walk(tree) if isinstance(e, Call) and e.function == "over")
+    return any(
+        evaluate(d, lambda e: number(e) if isinstance(e, Cell) else 0.0) == 0 for d in divisors
+    )
+
+
+def no_answer(tree: Expr, number: Number) -> bool:
+    """Tell whether the divisor of a quotient is 0."""
+    *_, divisor = (e for e in walk(tree) if isinstance(e, Cell))
+    return number(divisor) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 import numpy as np
@@ -43,7 +44,7 @@ def compare(a: Run, b: Run, depth: Depth) -> Iterator[Piece]:
     ----------
     a, b : (Spec, Trace)
     depth : Depth
-        Only ``digits``, ``whole`` and ``patterns`` are used.
+        Only ``digits``, ``whole``, ``patterns`` and ``brief`` are used.
 
     Raises
     ------
@@ -68,10 +69,9 @@ class _Comparison:
         pairs = list(align(*self.programs))
         chosen = self.chosen()
         if chosen is None:
-            yield self.head()
-            yield Heading(say("compare.overview"))
-            yield Overview(tuple(self.match(pair) for pair in pairs))
-            yield Remark(self.first(pairs))
+            yield from self.opening(pairs)
+            if self.depth.brief:
+                return
         else:
             orders = (say(f"order.{spec.order}") for spec, _ in self.runs)
             names = [spec.source.name for spec, _ in self.runs if spec.source]
@@ -83,9 +83,21 @@ class _Comparison:
         for pair in pairs:
             if chosen is None or self.match(pair).name in chosen:
                 yield self.pair(pair)
-        if chosen is None or "out" in self.depth.patterns:
+        if "out" in self.depth.patterns:
             yield Heading(say("compare.outputs"))
             yield self.outputs()
+
+    def opening(self, pairs: Sequence[Pair]) -> Iterator[Piece]:
+        """Begin with the outputs and the first step that differs; then the runs and every step."""
+        head = self.head()
+        yield replace(head, facts=(), headline=self.first(pairs))
+        yield Heading(say("compare.outputs"))
+        yield self.outputs()
+        if not self.depth.brief:
+            yield Heading(say("compare.runs"))
+            yield replace(head, title="")
+            yield Heading(say("compare.overview"))
+            yield Overview(tuple(self.match(pair) for pair in pairs))
 
     def chosen(self) -> set[str] | None:
         """Find the selected steps of each run."""
@@ -138,7 +150,7 @@ class _Comparison:
         for name in dict.fromkeys([*a, *b]):
             if name not in a or name not in b:
                 same = False
-                yield say("compare.only", name=name, side="AB"[name in b])
+                yield say("compare.only", name=name, side=SIDES[name in b])
             elif not np.array_equal(a[name], b[name]):
                 same = False
                 yield say("compare.given", name=name, how=self.verdict_text(a[name], b[name]))
@@ -233,7 +245,7 @@ class _Comparison:
         return PairPiece(match, (), tuple(self.matrices(refs, match.same)))
 
     def matrices(self, refs: Sequence[Ref | None], same: bool) -> Iterator[tuple[Labelled, ...]]:
-        """Make the tables of both matrices, head by head, and of the difference if the shapes agree."""
+        """Make tables of both matrices, head by head, and of the difference if the shapes agree."""
         shown: list[tuple[str, Shown, Spec]] = []
         for side, ref, (spec, trace) in zip(SIDES, refs, self.runs, strict=True):
             if ref:

@@ -1,39 +1,47 @@
-"""A run as plain data and as arrays: every step by name with full precision."""
+"""A run as plain data, as arrays and as tables: every step by name with full precision."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from blockcalc.explain.depth import Depth, Detail, chosen_steps
+from blockcalc.explain.depth import Depth, Detail, chosen_steps, labels_of
 from blockcalc.explain.document import Document, Piece, StepPiece
+from blockcalc.explain.grids import Labels, Shown
+from blockcalc.explain.picture.heat import Explained, heat
 from blockcalc.explain.steps import explain
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Latex, Text
+from blockcalc.ops.expr import At
 from blockcalc.ops.op import Array, Ref
 from blockcalc.program.program import Section
 from blockcalc.program.rounding import plain_floats
 from blockcalc.program.trace import Trace
 
 VERSION = 1
-Explained = Callable[[Spec, Trace, Depth], Iterator[Piece]]
+HEADS = ("head", "kv_head")
+
+
+def plain(data: Any) -> Any:
+    """Convert arrays in data to nested lists of floats; minus infinity becomes the text "-inf"."""
+    if isinstance(data, np.ndarray):
+        return _numbers(data)
+    if isinstance(data, dict):
+        return {key: plain(value) for key, value in data.items()}
+    return [plain(value) for value in data] if isinstance(data, list) else data
 
 
 def _numbers(value: Array) -> Any:
-    """Convert to nested lists of floats; minus infinity, from masks, becomes the text "-inf"."""
-    flat = [x if math.isfinite(x) else str(x) for x in plain_floats(value.ravel())]
-
-    def nest(shape: tuple[int, ...], start: int) -> Any:
-        if not shape:
-            return flat[start]
-        size = math.prod(shape[1:])
-        return [nest(shape[1:], start + i * size) for i in range(shape[0])]
-
-    return nest(value.shape, 0)
+    if value.ndim == 0:
+        return _numbers(value.reshape(1))[0]
+    if value.ndim > 1:
+        return [_numbers(row) for row in value]
+    return [x if math.isfinite(x) else str(x) for x in plain_floats(value)]
 
 
 def _entry(ref: Ref, value: Array) -> dict[str, Any]:
@@ -42,7 +50,7 @@ def _entry(ref: Ref, value: Array) -> dict[str, Any]:
         "axes": list(ref.axes),
         "shape": list(ref.shape),
         "dtype": value.dtype.name,
-        "value": _numbers(value),
+        "value": value,
     }
 
 
@@ -55,7 +63,11 @@ def _facts(section: Section) -> dict[str, Any]:
 
 
 def run_document(
-    spec: Spec, trace: Trace, depth: Depth | None = None, explained: Explained = explain
+    spec: Spec,
+    trace: Trace,
+    depth: Depth | None = None,
+    explained: Explained = explain,
+    shaded: bool = False,
 ) -> Document:
     """Make the document of a run.
 
@@ -66,22 +78,38 @@ def run_document(
     depth : Depth, optional
     explained : callable
         Makes the pieces: ``explain``, or ``explain_gradient`` for a backward pass.
+    shaded : bool
+        Whether its pictures are heat maps.
     """
     own = depth or Depth()
-    shallow = replace(own, detail=Detail.tables, prose=False, whole=False)
+    shallow = replace(own, detail=Detail.tables, prose=False, whole=False, pictures=False)
     return Document(
         lambda: explained(spec, trace, own),
         lambda: run_data(spec, trace, explained(spec, trace, shallow)),
         lambda: run_arrays(trace, own.patterns),
+        lambda: run_rows(spec, trace, own.patterns),
+        lambda: run_tables(spec, trace, own.patterns),
+        lambda: run_pictures(spec, trace, own, explained, shaded),
+        lambda: explained(spec, trace, replace(own, pictures=True)),
     )
 
 
-def run_data(spec: Spec, trace: Trace, pieces: Iterable[Piece]) -> dict[str, Any]:
-    """Give a run as plain data.
+def run_pictures(
+    spec: Spec, trace: Trace, depth: Depth, explained: Explained = explain, shaded: bool = False
+) -> dict[str, StepPiece]:
+    """Give each step, or the chosen ones, by name with its picture."""
+    own = replace(depth, pictures=True, prose=False)
+    pieces = heat(spec, trace, own, explained) if shaded else explained(spec, trace, own)
+    return {piece.name: piece for piece in pieces if isinstance(piece, StepPiece)}
 
-    Keys: ``format``, ``version``, ``title``, ``tokens``, ``order``, ``rounding``, ``sections`` (with
-    their conventions, such as eps), ``inputs``, ``steps`` and ``aliases``. A step has
-    ``number``, ``title``, ``formula``, ``latex``, ``inputs``, ``axes``, ``shape``, ``value``, ``notes``.
+
+def run_data(spec: Spec, trace: Trace, pieces: Iterable[Piece]) -> dict[str, Any]:
+    """Give a run as plain data, with its matrices as arrays: ``plain`` makes lists of them.
+
+    Keys: ``format``, ``version``, ``title``, ``tokens``, ``order``, ``rounding``, ``sections``
+    (with their conventions, such as eps), ``inputs``, ``steps`` and ``aliases``. A step has
+    ``number``, ``title``, ``formula``, ``latex``, ``inputs``, ``axes``, ``shape``, ``value``,
+    ``notes``.
     """
     text, latex = Text(), Latex()
     steps: dict[str, Any] = {}
@@ -126,3 +154,91 @@ def run_arrays(trace: Trace, patterns: Sequence[str] = ()) -> dict[str, Array]:
     pairs = list(trace.program.aliases.items())
     arrays["aliases"] = np.array(pairs, dtype=np.str_).reshape(len(pairs), 2)
     return arrays
+
+
+def run_rows(spec: Spec, trace: Trace, patterns: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """Give one row for each number: of the inputs and every step, or of the chosen ones.
+
+    Keys: ``step`` (its number; empty for an input), ``name``, ``batch``, ``head``, then of the row
+    and of the column the axis, the number from 1 and the label, and ``value``. A key that a matrix
+    has no use for is empty: a vector has a row or a column, weights a column.
+    """
+    labels = labels_of(spec)
+    for step, ref in _refs(trace, patterns):
+        shown = Shown(ref, trace.arrays[ref.name], digits=0)
+        for lead in _leads(ref):
+            frame = shown.frame(lead, labels)
+            named = dict(zip(ref.axes, lead, strict=False))
+            head = next((named[axis] + 1 for axis in HEADS if axis in named), "")
+            where = {"batch": named["batch"] + 1 if "batch" in named else "", "head": head}
+            rows = _places("row", frame.axes[0], frame.rows)
+            columns = _places("column", frame.axes[1], frame.columns)
+            numbers = iter(plain_floats(shown.value[lead].ravel()))
+            for row in rows:
+                begun = {"step": step, "name": ref.name, **where, **row}
+                for column in columns:
+                    yield {**begun, **column, "value": next(numbers)}
+
+
+def run_tables(
+    spec: Spec, trace: Trace, patterns: Sequence[str] = ()
+) -> dict[str, list[list[Any]]]:
+    """Give each matrix by name as rows with its labels, of the inputs and steps or the chosen ones.
+
+    The first row has the axis of the rows, then the label of each column; before them the axes of
+    heads and sequences, if there are any. A vector is one column under its name. Rows and columns
+    without labels are called after their axis, ``d_model 1``, so that none is read as a number.
+    """
+    labels = labels_of(spec)
+    return {ref.name: _table(ref, trace, labels) for _, ref in _refs(trace, patterns)}
+
+
+def _table(ref: Ref, trace: Trace, labels: Labels) -> list[list[Any]]:
+    shown = Shown(ref, trace.arrays[ref.name], digits=0)
+    if len(ref.shape) == 1:
+        frame = shown.frame((), labels)
+        names = frame.rows if frame.axes[0] else frame.columns
+        named = _named(ref.axes[0], names)
+        return [
+            [ref.axes[0], ref.name],
+            *([name, shown.number((i,))] for i, name in enumerate(named)),
+        ]
+    table: list[list[Any]] = []
+    for lead in _leads(ref):
+        frame = shown.frame(lead, labels)
+        if not table:
+            table.append([*ref.axes[:-1], *_named(frame.axes[1], frame.columns)])
+        for i, name in enumerate(_named(frame.axes[0], frame.rows)):
+            numbers = [shown.number((*lead, i, j)) for j in range(len(frame.columns))]
+            table.append([*(n + 1 for n in lead), name, *numbers])
+    return table
+
+
+def _named(axis: str, labels: Sequence[str]) -> Sequence[str]:
+    """Put the axis before labels that are only numbers."""
+    numbers = [str(i + 1) for i in range(len(labels))]
+    return [f"{axis} {n}" for n in numbers] if list(labels) == numbers else labels
+
+
+def _places(side: str, axis: str, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Give the axis, the number and the label of rows or columns; empty without an axis."""
+    keys = (f"{side}_axis", side, f"{side}_label")
+    if not axis:
+        return [dict.fromkeys(keys, "")]
+    return [dict(zip(keys, (axis, i, label), strict=True)) for i, label in enumerate(labels, 1)]
+
+
+def _refs(trace: Trace, patterns: Sequence[str]) -> Iterator[tuple[int | str, Ref]]:
+    """Give the inputs and the steps, or the chosen ones, each with its number."""
+    program = trace.program
+    chosen = chosen_steps(program, patterns) if patterns else None
+    numbered: list[tuple[int | str, Ref]] = [("", ref) for ref in program.inputs]
+    numbered += [(i, eq.out) for i, eq in enumerate(program.equations, 1)]
+    for number, ref in numbered:
+        if chosen is None or ref.name in chosen:
+            yield number, ref
+
+
+def _leads(ref: Ref) -> list[At]:
+    """Give the indices of the axes before the last two."""
+    return list(product(*(range(n) for n in ref.shape[:-2])))

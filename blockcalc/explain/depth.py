@@ -43,6 +43,14 @@ class Depth:
         The selected steps; all if empty.
     verify : bool
         Whether the number of certain digits is stated at the end.
+    pictures : bool
+        Whether each step is a picture with one worked cell, in place of tables with a worked row.
+    row : str, optional
+        The row that is worked: the label of a token, or a number from 1.
+    cell : tuple of int, optional
+        The cell that is worked, in numbers from 1: row and column, before them head or sequence.
+    brief : bool
+        Whether only the results are shown.
     """
 
     detail: Detail = Detail.normal
@@ -51,13 +59,17 @@ class Depth:
     whole: bool = False
     patterns: tuple[str, ...] = ()
     verify: bool = False
+    pictures: bool = False
+    row: str | None = None
+    cell: tuple[int, ...] | None = None
+    brief: bool = False
 
 
 def chosen_steps(program: Program, patterns: Sequence[str]) -> set[str]:
     """Find the steps that match patterns such as ``attn.*``, by name or by alias.
 
-    A pattern that matches no full name is tried on the ends of names: in a stack, every block. A name
-    without a star may also be a given matrix.
+    A pattern that matches no full name is tried on the ends of names: in a stack, every block. A
+    name without a star may also be a given matrix.
     """
     names = {eq.out.name: eq.out.name for eq in program.equations}
     names.update(program.aliases)

@@ -1,4 +1,4 @@
-"""The explanation of a run, independent of the format. Digits are fixed here; views do the layout."""
+"""The explanation of a run, independent of the format: digits are fixed, layout is not."""
 
 from __future__ import annotations
 
@@ -11,28 +11,31 @@ from blockcalc.ops.expr import Expr, Figure
 from blockcalc.ops.op import Array
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Heading:
     """The heading of a part, with an explanatory sentence; level 1 contains level 2."""
 
     title: str
     name: str = ""
     prose: str | None = None
-    facts: tuple[str, ...] = ()
     level: int = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Head:
-    """The head of a document, before the first step."""
+    """The head of a document, before the first step.
+
+    ``headline`` is what people came for, in one line; a head without a title continues another.
+    """
 
     title: str
     notes: str | None
     facts: tuple[tuple[str, tuple[str, ...]], ...]
     hints: tuple[str, ...]
+    headline: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Operand:
     """An operand of a step: its symbol, name, axes and shape."""
 
@@ -42,7 +45,7 @@ class Operand:
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Line:
     """One worked cell: ``left relation middle equals result``.
 
@@ -59,7 +62,7 @@ class Line:
     words: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Grid:
     """The numbers of a matrix as rows, with gaps in the middle of a long one.
 
@@ -78,14 +81,83 @@ class Grid:
     column_gap: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Panel:
+    """A matrix in the picture of a step.
+
+    Attributes
+    ----------
+    symbol, caption : str
+        ``S``, and which head or sequence it is of, if any.
+    key : tuple
+        Which matrix it is: its name, the head or sequence, and whether it is transposed.
+    row_labels, column_labels : tuple of str
+        Without column labels it is a vector, shown as a column.
+    rows : tuple of tuple of Figure
+    row_breaks, column_breaks : tuple of int
+        After which of the rows and columns shown some are left out.
+    lit : frozenset of (int, int)
+        The entries, counted among those shown, that the worked cell is computed from.
+    worked : (int, int), optional
+        The worked cell.
+    shades : tuple of tuple of int or None
+        In a heat map the shade of each number, from 0; None for one that is infinite.
+    """
+
+    symbol: Expr | str
+    caption: str
+    key: tuple[str, tuple[int, ...], bool]
+    row_labels: tuple[str, ...]
+    column_labels: tuple[str, ...]
+    rows: tuple[tuple[Figure, ...], ...]
+    row_breaks: tuple[int, ...] = ()
+    column_breaks: tuple[int, ...] = ()
+    lit: frozenset[tuple[int, int]] = frozenset()
+    worked: tuple[int, int] | None = None
+    shades: tuple[tuple[int | None, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sign:
+    """What stands between two panels: an operator of a formula, ``=``, or an arrow, ``->``.
+
+    ``body`` is the constant after an operator, or what the arrow does: a function or a formula.
+    """
+
+    op: str
+    body: Expr | str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Picture:
+    """A step as a picture of its equation.
+
+    Attributes
+    ----------
+    parts : tuple of Panel and Sign
+        The operands, the signs between them and the result, from left to right.
+    others : tuple of Panel
+        The result of the other heads and sequences.
+    arrow : Sign
+        What leads to the result from operands that are shown already.
+    new : tuple of Operand
+        The operands that were not shown before.
+    """
+
+    parts: tuple[Panel | Sign, ...]
+    others: tuple[Panel, ...]
+    arrow: Sign
+    new: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Given:
     """The matrices of the file, shown before the first step."""
 
     matrices: tuple[tuple[Operand, tuple[Grid, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StepPiece:
     """One step with formula, operands, arithmetic, values and notes."""
 
@@ -101,9 +173,10 @@ class StepPiece:
     grids: tuple[Grid, ...]
     notes: tuple[str, ...]
     definition: tuple[Expr, Expr] | None = None
+    picture: Picture | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Closing:
     """The block as a few composed formulas."""
 
@@ -111,7 +184,7 @@ class Closing:
     formulas: tuple[tuple[Expr, Expr], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Remark:
     """A sentence of its own; a quiet one says what is good to know and no more."""
 
@@ -119,7 +192,7 @@ class Remark:
     quiet: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Result:
     """The result of the block, repeated at the end."""
 
@@ -128,7 +201,7 @@ class Result:
     grids: tuple[Grid, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Worked:
     """Worked cells by themselves; ``lead`` says what they are worked from."""
 
@@ -136,7 +209,7 @@ class Worked:
     lead: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Match:
     """A step of two runs on one line: its number in each, and the difference.
 
@@ -151,7 +224,7 @@ class Match:
     same: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Overview:
     """All steps of two runs, each on one line."""
 
@@ -161,16 +234,16 @@ class Overview:
 Labelled = tuple[str, Grid]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PairPiece:
-    """A step of two runs: formulas, each with its run, and rows of matrices to show side by side."""
+    """A step of two runs: formulas, each with its run, and rows of matrices side by side."""
 
     match: Match
     formulas: tuple[tuple[str, Expr, Expr], ...]
     rows: tuple[tuple[Labelled, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Bar:
     """A fraction from 0 to 1, drawn as a bar and written in per cent."""
 
@@ -192,15 +265,15 @@ class Right(str):
 Entry = str | Expr | Bar
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Column:
-    """A column of a list: its heading, and its kind of entry: name, text, number, formula or bar."""
+    """A column of a list: its heading, and its kind: name, text, number, formula or bar."""
 
     title: str
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Listing:
     """Rows of entries under headings; ``totals`` are the indices of the rows with sums."""
 
@@ -237,23 +310,32 @@ def listing(
     return Listing(heads, tuple(rows), tuple(totals))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Document:
-    """A document in the three forms that formats write; each is made on demand.
+    """A document in the forms that formats write; each is made on demand.
 
     Attributes
     ----------
     pieces : callable
         The pieces, in the order of reading.
     data : callable or None
-        Nested plain data with full precision, for JSON.
+        Nested plain data with full precision, for JSON; matrices may be arrays.
     arrays : callable or None
         Every matrix by name, for npz.
     rows : callable or None
         Rows of plain values under the same keys, for csv.
+    tables : callable or None
+        Every matrix by name as rows with labels, for one file of csv each.
+    pictures : callable or None
+        Every step by name with its picture, for svg.
+    drawn : callable or None
+        The pieces with steps as pictures of their equations.
     """
 
     pieces: Callable[[], Iterable[Piece]]
     data: Callable[[], dict[str, Any] | list[Any]] | None = None
     arrays: Callable[[], Mapping[str, Array]] | None = None
-    rows: Callable[[], Sequence[Mapping[str, Any]]] | None = None
+    rows: Callable[[], Iterable[Mapping[str, Any]]] | None = None
+    tables: Callable[[], Mapping[str, Sequence[Sequence[Any]]]] | None = None
+    pictures: Callable[[], Mapping[str, StepPiece]] | None = None
+    drawn: Callable[[], Iterable[Piece]] | None = None

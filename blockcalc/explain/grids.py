@@ -23,6 +23,16 @@ KEPT_AT_END = 8
 Labels = Callable[[str, int, int | None], Sequence[str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around the numbers of a table: the axes, the labels, and of which head it is."""
+
+    axes: tuple[str, str]
+    rows: Sequence[str]
+    columns: Sequence[str]
+    caption: str
+
+
 @dataclass
 class Shown:
     """The numbers of one matrix and how they are shown.
@@ -110,9 +120,9 @@ class Shown:
         lead, j = at[:-2], at[-1]
         if self.value.ndim > 1:
             column: At = (*lead, j)
-            entries = [(*lead, i, j) for i in self._indices(self.value.shape[-2])[0]]
+            entries = [(*lead, i, j) for i in self.indices(self.value.shape[-2])[0]]
         elif self.upright:
-            column, entries = (), [(i,) for i in self._indices(self.value.shape[0])[0]]
+            column, entries = (), [(i,) for i in self.indices(self.value.shape[0])[0]]
         else:
             column, entries = at, [at]
         if column not in self._places:
@@ -120,8 +130,8 @@ class Shown:
             self._places[column] = column_places(loud, self.digits)
         return self._places[column]
 
-    def _indices(self, n: int) -> tuple[list[int], tuple[int, int] | None]:
-        """Choose which of n rows or columns are shown, and give the gap."""
+    def indices(self, n: int) -> tuple[list[int], tuple[int, int] | None]:
+        """Choose which of ``n`` rows or columns are shown, and give the gap."""
         if self.whole or n <= MOST_SHOWN:
             return list(range(n)), None
         kept = KEPT_AT_END
@@ -131,7 +141,7 @@ class Shown:
         """Give the places of the numbers that its tables show."""
         *lead, rows, columns = (1, *self.value.shape)
         each = [range(n) for n in lead]
-        for at in product(*each, self._indices(rows)[0], self._indices(columns)[0]):
+        for at in product(*each, self.indices(rows)[0], self.indices(columns)[0]):
             yield at[1:] if self.value.ndim > 1 else at[-1:]
 
     def grids(self, labels: Labels) -> Iterator[Grid]:
@@ -142,32 +152,37 @@ class Shown:
         for lead in product(*(range(n) for n in self.value.shape[:-2])):
             yield self._grid(lead, labels)
 
-    def _grid(self, lead: At, labels: Labels) -> Grid:
+    def frame(self, lead: At, labels: Labels) -> Frame:
+        """Give the labels and the places of one of its tables."""
         axes, shape = self.ref.axes[len(lead) :], self.value.shape[len(lead) :]
         if len(shape) == 1:
             axes = (axes[0], "") if self.upright else ("", axes[0])
             shape = (shape[0], 1) if self.upright else (1, shape[0])
-        rows, row_gap = self._indices(shape[0])
-        columns, column_gap = self._indices(shape[1])
-
-        def at(i: int, j: int) -> At:
-            if self.value.ndim == 1:
-                return (i,) if self.upright else (j,)
-            return (*lead, i, j)
-
         named = dict(zip(self.ref.axes, lead, strict=False))
         batch = named.get("batch", None if "batch" in axes else 0)
-        row_labels = labels(axes[0], shape[0], batch)
-        column_labels = labels(axes[1], shape[1], batch)
-        where = [say("grid.lead", axis=axis, n=i + 1) for axis, i in named.items()]
+        where = (say("grid.lead", axis=axis, n=i + 1) for axis, i in named.items())
+        row_labels, column_labels = (
+            labels(axis, n, batch) for axis, n in zip(axes, shape, strict=True)
+        )
+        return Frame((axes[0], axes[1]), row_labels, column_labels, ", ".join(where))
+
+    def at(self, lead: At, i: int, j: int) -> At:
+        """Give the place in the matrix of row ``i`` and column ``j`` of one of its tables."""
+        if self.value.ndim == 1:
+            return (i,) if self.upright else (j,)
+        return (*lead, i, j)
+
+    def _grid(self, lead: At, labels: Labels) -> Grid:
+        frame = self.frame(lead, labels)
+        rows, row_gap = self.indices(len(frame.rows))
+        columns, column_gap = self.indices(len(frame.columns))
         return Grid(
             self.ref.symbol,
-            axes[0],
-            axes[1],
-            tuple(row_labels[i] for i in rows),
-            tuple(column_labels[j] for j in columns),
-            tuple(tuple(self.figure(at(i, j)) for j in columns) for i in rows),
-            ", ".join(where) or None,
+            *frame.axes,
+            tuple(frame.rows[i] for i in rows),
+            tuple(frame.columns[j] for j in columns),
+            tuple(tuple(self.figure(self.at(lead, i, j)) for j in columns) for i in rows),
+            frame.caption or None,
             row_gap,
             column_gap,
         )

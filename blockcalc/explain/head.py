@@ -16,7 +16,7 @@ from blockcalc.nn.settings import (
     NormSettings,
     SoftmaxSettings,
 )
-from blockcalc.nn.spec import RopeSpec, Spec
+from blockcalc.nn.spec import AttentionSpec, RopeSpec, Spec
 from blockcalc.notation.digits import constant
 from blockcalc.ops.op import Array
 from blockcalc.program.program import Program, Section
@@ -67,22 +67,31 @@ BLOCKS = -1e4  # an additive mask below this is meant to mask its key
 
 def mask_hints(spec: Spec) -> Iterator[str]:
     """Give hints for masks whose numbers are probably a mistake."""
-    for name in [n for n in spec.arrays if n.endswith("attn.mask.add")]:
+    for start in _attentions(spec):
+        name = f"{start}.mask.add"
+        if name not in spec.arrays:
+            continue
         add = spec.arrays[name]
         if set(np.unique(add)) == {0.0, 1.0}:
-            yield say("hint.mask_bits", name=name, keep=name.removesuffix("add") + "keep")
-        rows = _hidden_rows(spec, name, add)
+            yield say("hint.mask_bits", name=name, keep=f"{start}.mask.keep")
+        rows = _hidden_rows(spec, start, add)
         if rows.size:
             tokens = ", ".join(str(i + 1) for i in rows[:MOST_HINTS])
             yield say("hint.mask_finite", name=name, rows=tokens)
 
 
-def _hidden_rows(spec: Spec, name: str, add: Array) -> Array:
+def _attentions(spec: Spec) -> list[str]:
+    """Name the attentions of a file by their keys, each once: ``blocks.0.attn``."""
+    works = ((block.keys, sublayer.work) for block in spec.blocks for sublayer in block.sublayers)
+    found = (keys + work.name for keys, work in works if isinstance(work, AttentionSpec))
+    return list(dict.fromkeys(found))
+
+
+def _hidden_rows(spec: Spec, start: str, add: Array) -> Array:
     """Find the queries whose keys all have a large negative number instead of minus infinity."""
-    start = name.removesuffix("mask.add")
     allowed = np.ones(add.shape[-2:], dtype=bool)
     for key in ("causal", "mask.keep"):
-        keep = spec.arrays.get(start + key)
+        keep = spec.arrays.get(f"{start}.{key}")
         if keep is not None and keep.ndim == 2:
             allowed &= keep != 0
     low = np.where(allowed, (add <= BLOCKS) & np.isfinite(add), True).all(axis=-1)
@@ -140,7 +149,8 @@ def sizes(program: Program) -> str:
 def conventions(spec: Spec, program: Program) -> Iterator[str]:
     """List every convention in which two textbooks may differ.
 
-    In a stack, a convention shared by several parts is listed once with all their names; so is dropout.
+    In a stack, a convention shared by several parts is listed once with all their names; so is
+    dropout.
     """
     out_in = any(block.out_in for block in spec.blocks)
     yield say("convention.rows.out_in" if out_in else "convention.rows")

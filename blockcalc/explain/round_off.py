@@ -103,7 +103,7 @@ MOST_DIGITS = 17
 
 @dataclass(frozen=True)
 class Certainty:
-    """How far the numbers of a step may lie from the true ones, and what that leaves of the digits printed.
+    """The bound on the error of a step, and which printed digits it leaves certain.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Certainty:
 
 
 def certainty(shown: Shown, error: Array) -> Certainty:
-    """Tell which digits of a matrix are certain: those of which the bound is no more than half a unit."""
+    """Find the certain digits of a matrix: those of which the bound is at most half a unit."""
     digits, printed, uncertain = MOST_DIGITS, 0, 0
     for at in shown.places():
         x, off = abs(shown.number(at)), float(error[at])

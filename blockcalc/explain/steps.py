@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from blockcalc.explain.arithmetic import Number, why_not, work
+from blockcalc.explain.arithmetic import divides_by_nothing, no_answer, why_not, work
 from blockcalc.explain.depth import Depth, Detail, chosen_steps, labels_of
 from blockcalc.explain.document import (
     Closing,
@@ -22,6 +22,8 @@ from blockcalc.explain.document import (
 )
 from blockcalc.explain.grids import Shown
 from blockcalc.explain.head import dropouts, head, rounding
+from blockcalc.explain.picture.choice import Choice, row_axis
+from blockcalc.explain.picture.parts import Pictures
 from blockcalc.explain.round_off import RoundOff, verdict, verified
 from blockcalc.explain.summary import composed_formulas
 from blockcalc.messages import known, say
@@ -30,8 +32,7 @@ from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Text
 from blockcalc.notation.digits import ALL_DIGITS
 from blockcalc.ops.elementwise import Elementwise, Quotient
-from blockcalc.ops.evaluate import evaluate
-from blockcalc.ops.expr import At, Call, Cell, Expr, Figure, Name, fill, walk, word
+from blockcalc.ops.expr import At, Call, Cell, Expr, Figure, Name, fill, word
 from blockcalc.ops.op import Array, Ref
 from blockcalc.ops.rotate import Rotate
 from blockcalc.program.program import Equation, Section
@@ -59,7 +60,9 @@ def explain(spec: Spec, trace: Trace, depth: Depth | None = None) -> Iterator[Pi
     UsageError
         A pattern of ``depth`` matches no step.
     """
-    return Explainer(spec, trace, depth or Depth()).pieces()
+    depth = depth or Depth()
+    pieces = Explainer(spec, trace, depth).pieces()
+    return (p for p in pieces if isinstance(p, StepPiece)) if depth.brief else pieces
 
 
 class Explainer:
@@ -78,6 +81,10 @@ class Explainer:
         self.made = {eq.out.name: eq for eq in self.program.equations}
         self.round_off = RoundOff(self.made, trace.arrays, self.matrix)
         self.chosen = chosen_steps(self.program, depth.patterns) if depth.patterns else None
+        steps = (eq.out for eq in self.program.equations)
+        shapes = [ref.shape for ref in steps if not self.chosen or ref.name in self.chosen]
+        self.choice = Choice(depth, spec.tokens, shapes)
+        self.pictures = Pictures(depth, self.labels)
 
     def matrix(self, ref: Ref) -> Shown:
         """Give the shown form of a matrix; symbols depend on the block of a stack."""
@@ -99,7 +106,7 @@ class Explainer:
         return self.digits
 
     def verify(self) -> Iterator[Piece]:
-        """Say how many digits are certain, where that is asked for, or where so many are printed that not all may be."""
+        """State how many digits are certain, with ``--verify`` or if many digits are printed."""
         if self.depth.verify:
             yield from verified(self.round_off.certainties(self.program, self.chosen), self.digits)
         elif self.digits > ALL_DIGITS and self.trace.arrays["x"].dtype == np.float64:
@@ -150,6 +157,7 @@ class Explainer:
             key = section or name
             if key != headed:
                 headed = key
+                self.choice.begin()
                 yield self.heading(section, name)
             yield self.step(step)
 
@@ -157,6 +165,7 @@ class Explainer:
 
     def given(self, refs: Sequence[Ref]) -> Given:
         """Show given matrices."""
+        self.pictures.seen |= {ref.name for ref in refs}
         shown = [self.matrix(ref) for ref in refs]
         return Given(tuple((m.operand, tuple(m.grids(self.labels))) for m in shown))
 
@@ -191,11 +200,10 @@ class Explainer:
         if section.kind == "dropout" and part:
             part = "keep"
         if not part:
-            own = [eq.out.name for eq in self.program.equations[section.first : section.last]]
-            part = self.last_part(section, own)
+            part = self.last_part(section)
         return say(f"step.{section.kind}.{part}")
 
-    def last_part(self, section: Section, own: Sequence[str]) -> str:
+    def last_part(self, section: Section) -> str:
         """Give the part name of a section's result: normalized, scaled or out."""
         prefix = section.name + "."
         parts = [a[len(prefix) :] for a, t in self.program.aliases.items()
@@ -207,22 +215,30 @@ class Explainer:
         eq = step.equation
         shown = self.matrix(eq.out)
         bare = self.depth.detail == Detail.tables
-        operands = () if bare else tuple(self.matrix(r).operand for r in eq.inputs)
-        lines = () if bare else tuple(self.lines(step, shown))
+        operands = [self.matrix(r) for r in eq.inputs]
+        at = self.choice.of(step, operands, shown) if self.choosing else (0,) * step.value.ndim
+        lines = () if bare else tuple(self.lines(step, shown, at))
+        pictures = self.depth.pictures
         return StepPiece(
             step.index + 1,
             self.step_title(step),
             eq.out.name,
             Name(eq.out.symbol),
             eq.op.formula([Name(r.symbol) for r in eq.inputs]),
-            operands,
+            () if bare else tuple(m.operand for m in operands),
             shown.operand,
             lines,
-            self.worked(step, len(lines)) if lines else None,
-            tuple(shown.grids(self.labels)),
-            tuple(self.notes(step)),
+            self.worked(step, at, len(lines)) if lines else None,
+            () if pictures else tuple(shown.grids(self.labels)),
+            (*self.notes(step), *(self.pictures.left_out(shown) if pictures else ())),
             self.definition(step),
+            self.pictures.of(step, operands, shown, at) if pictures else None,
         )
+
+    @property
+    def choosing(self) -> bool:
+        """Tell whether the worked cell is chosen; else it is the first."""
+        return self.depth.pictures or self.depth.row is not None or self.depth.cell is not None
 
     def definition(self, step: Step) -> tuple[Expr, Expr] | None:
         """Give the definition of a named function: GELU(x) = …."""
@@ -264,34 +280,41 @@ class Explainer:
                 said.add(text)
                 yield text
 
-    def worked(self, step: Step, count: int) -> str | None:
+    def worked(self, step: Step, at: At, count: int) -> str | None:
         """Describe which cells are worked."""
         total = step.value.size
         if self.depth.detail == Detail.cells or count == total:
             return say("worked.all")
+        if self.depth.cell is not None:
+            return say("worked.cell")
         row = step.value.shape[-1] if step.value.ndim > 1 else 1
         if step.equation.out.axes[-2:-1] not in ROWS:
             return say("worked.first") if count == row else say("worked.part", n=count, total=row)
-        if count < row:
+        axis = row_axis(step)
+        if count < row and not self.alone(step):
             return say("worked.part", n=count, total=row)
-        return say("worked.row", token=self.spec.tokens[0][0])
+        return say("worked.row", token=self.spec.tokens[0][0 if axis is None else at[axis]])
 
-    def cells(self, step: Step) -> Iterator[At]:
-        """Choose the cells to work: the first row, or all."""
+    def alone(self, step: Step) -> bool:
+        """Tell whether the chosen row has one cell in a step: that of the token in a vector."""
+        return self.depth.row is not None and row_axis(step) == step.value.ndim - 1
+
+    def cells(self, step: Step, at: At) -> Iterator[At]:
+        """Choose the cells to work: one, its row, or all."""
         shape = step.value.shape
         if self.depth.detail == Detail.cells:
             return product(*(range(n) for n in shape))
-        if len(shape) == 1:
-            return iter([(0,)])
+        one = self.depth.cell is not None or (self.depth.pictures and self.depth.row is None)
+        if len(shape) == 1 or one or self.alone(step):
+            return iter([at])
         limit = shape[-1] if self.depth.whole else min(shape[-1], MOST_LINES)
-        first = (0,) * (len(shape) - 1)
-        return iter([(*first, j) for j in range(limit)])
+        return iter([(*at[:-1], j) for j in range(limit)])
 
-    def lines(self, step: Step, shown: Shown) -> Iterator[Line]:
+    def lines(self, step: Step, shown: Shown, at: At) -> Iterator[Line]:
         """Write the lines of the chosen cells."""
         if step.equation.op.worked:
-            for at in self.cells(step):
-                yield self.line(step, shown, at)
+            for cell in self.cells(step, at):
+                yield self.line(step, shown, cell)
 
     def line(self, step: Step, shown: Shown, at: At) -> Line:
         """Write the line of one cell."""
@@ -309,9 +332,9 @@ class Explainer:
         result = shown.figure(at)
         if isinstance(tree, Cell):
             return Line(left, "=", None, "=", result, words=say(_same(eq)))
-        if _divides_by_nothing(tree, number):
+        if divides_by_nothing(tree, number):
             return Line(left, "=", None, "=", result, words=say("words.over"))
-        if isinstance(eq.op, Quotient) and _no_answer(tree, number):
+        if isinstance(eq.op, Quotient) and no_answer(tree, number):
             own = self.program.section_of(step.index)
             key = f"words.undefined.{own.kind}" if own is not None else ""
             words = say(key if known(key) else "words.undefined")
@@ -323,17 +346,3 @@ class Explainer:
 def _same(eq: Equation) -> str:
     """Say why an entry is copied unchanged from an operand."""
     return "words.unturned" if isinstance(eq.op, Rotate) else "words.same"
-
-
-def _divides_by_nothing(tree: Expr, number: Number) -> bool:
-    """Tell whether a gradient divides by 0, which gives 0 by convention."""
-    divisors = (e.args[1] for e in walk(tree) if isinstance(e, Call) and e.function == "over")
-    return any(
-        evaluate(d, lambda e: number(e) if isinstance(e, Cell) else 0.0) == 0 for d in divisors
-    )
-
-
-def _no_answer(tree: Expr, number: Number) -> bool:
-    """Tell whether the divisor of a quotient is 0."""
-    *_, divisor = (e for e in walk(tree) if isinstance(e, Cell))
-    return number(divisor) == 0

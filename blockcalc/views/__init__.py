@@ -1,8 +1,9 @@
-"""One file per format; a view decides the layout, never the content or the digits."""
+"""The table of the export formats; a view decides the layout, never the content or the digits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import PurePath
@@ -15,12 +16,33 @@ if TYPE_CHECKING:
     from blockcalc.explain.document import Document
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Format:
     """A format: the ending of its files, and the function that writes it.
 
-    ``part`` is the form of a document that it writes, ``pieces``, ``data``, ``arrays`` or ``rows``; ``document`` tells whether its
-    output has a frame around the body, so that the body can be written alone.
+    Attributes
+    ----------
+    name : str
+        Its option without the dashes, and the key of its text: ``help.NAME``.
+    ending : str
+        The ending of its files, with the point.
+    function : str
+        ``module:function`` in ``views/formats/``. It takes the part of the document and whether
+        only the body is asked for, and returns bytes, or an iterator of their parts.
+    part : str
+        The part of a document that it takes: ``pieces`` (headings, steps and tables to lay out),
+        ``data`` (one mapping), ``arrays`` (arrays by name), ``rows`` (one mapping for each entry)
+        or ``pictures`` (steps by name). A command offers the formats of the parts that its
+        documents have.
+    binary : bool
+        Whether its bytes are not for a terminal.
+    document : bool
+        Whether there is a frame around the body, so that ``--fragment`` can leave it out.
+    drawn : bool
+        Whether its steps are pictures of their equations, if the document has such pieces.
+    each : (str, str), optional
+        For a format that writes one file a step into a folder: the part of a document that holds
+        them by name, and the function that writes one of them.
     """
 
     name: str
@@ -29,21 +51,52 @@ class Format:
     part: str = "pieces"
     binary: bool = False
     document: bool = False
+    drawn: bool = False
+    each: tuple[str, str] | None = None
 
     def write(self, document: Document, fragment: bool = False) -> bytes:
         """Write a document in this format; with ``fragment`` only the body, without its frame."""
-        module, _, name = self.function.partition(":")
-        made = getattr(import_module(f"blockcalc.views.{module}"), name)(
-            getattr(document, self.part)(), fragment
-        )
-        assert isinstance(made, bytes)
-        return made
+        return b"".join(self.chunks(document, fragment))
+
+    def chunks(self, document: Document, fragment: bool = False) -> Iterator[bytes]:
+        """Write a document in parts; a format whose function gives bytes has one part.
+
+        Nothing is explained or converted before the first part is asked for.
+        """
+        part = (self.drawn and document.drawn) or getattr(document, self.part)
+        yield from _parts(self.function, part(), fragment and self.document)
+
+    def files(
+        self, document: Document, stem: str, fragment: bool = False
+    ) -> dict[str, Iterable[bytes]]:
+        """Write the files for a folder: one a step, or one that is named ``stem``.
+
+        A format that shares the ending of an earlier one adds its name: ``block.beamer.tex``.
+        """
+        held = getattr(document, self.each[0]) if self.each else None
+        if self.each is None or held is None:
+            first = next(form for form in FORMATS.values() if form.ending == self.ending)
+            ending = self.ending if first is self else f".{self.name}{self.ending}"
+            return {stem + ending: self.chunks(document, fragment)}
+        return {name + self.ending: _parts(self.each[1], one) for name, one in held().items()}
+
+
+def _parts(function: str, content: object, fragment: bool = False) -> Iterable[bytes]:
+    """Call the function of a format, which gives bytes or an iterator of their parts."""
+    module, _, name = function.partition(":")
+    made = getattr(import_module(f"blockcalc.views.formats.{module}"), name)(content, fragment)
+    return (made,) if isinstance(made, bytes) else made
 
 
 FORMATS = {
-    "latex": Format("latex", ".tex", "latex:latex", document=True),
-    "json": Format("json", ".json", "json:json_bytes", "data"),
-    "csv": Format("csv", ".csv", "csv:csv_bytes", "rows"),
+    "latex": Format("latex", ".tex", "latex:latex", document=True, drawn=True),
+    "beamer": Format("beamer", ".tex", "latex:beamer", document=True, drawn=True),
+    "markdown": Format("markdown", ".md", "markdown:markdown"),
+    "svg": Format(
+        "svg", ".svg", "svg:svg_bytes", "pictures", each=("pictures", "svg:picture_bytes")
+    ),
+    "json": Format("json", ".json", "json:json_chunks", "data"),
+    "csv": Format("csv", ".csv", "csv:csv_chunks", "rows", each=("tables", "csv:table_bytes")),
     "npz": Format("npz", ".npz", "npz:npz_bytes", "arrays", binary=True),
 }
 
@@ -72,6 +125,20 @@ def target(output: str | None, own: str) -> str | None:
     return None if output == "-" else output
 
 
+def is_folder(output: str | None) -> bool:
+    """Tell whether an output is a folder: one that exists, or a name that ends with a slash."""
+    return bool(output) and (str(output).endswith(("/", os.sep)) or os.path.isdir(str(output)))
+
+
+def choose_formats(asked: Mapping[str, bool], output: str | None) -> list[Format]:
+    """Choose the requested formats; several only for a folder.
+
+    ``asked`` maps the available formats to whether each is requested.
+    """
+    named = [FORMATS[name] for name, yes in asked.items() if yes]
+    return named if named and is_folder(output) else [choose_format(asked, output)]
+
+
 def choose_format(asked: Mapping[str, bool], output: str | None) -> Format:
     """Choose the requested format, or else the one by the ending of the file to write.
 
@@ -79,7 +146,8 @@ def choose_format(asked: Mapping[str, bool], output: str | None) -> Format:
     """
     named = [name for name, yes in asked.items() if yes]
     if len(named) > 1:
-        raise UsageError(Fault(say("cli.formats_two", names=" and ".join("--" + n for n in named))))
+        text = say("cli.formats_two", names=" and ".join("--" + n for n in named))
+        raise UsageError(Fault(text, hint=say("cli.formats_folder")))
     there = [FORMATS[name] for name in named or asked]
     for chosen in there:
         if named or (output and output.lower().endswith(chosen.ending)):
@@ -90,7 +158,7 @@ def choose_format(asked: Mapping[str, bool], output: str | None) -> Format:
 def _no_format(there: Sequence[Format], output: str | None) -> Fault:
     """Make the error that lists the formats if neither an option nor the file name gives one."""
     names = ", ".join(f"--{f.name}" for f in there)
-    if output in (None, "-"):
+    if output in (None, "-") or is_folder(output):
         return Fault(say("cli.formats_none", names=names))
     ending = PurePath(str(output)).suffix
     key = "cli.formats_ending" if ending else "cli.formats_no_ending"

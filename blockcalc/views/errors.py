@@ -19,7 +19,8 @@ def report(error: BlockcalcError) -> str:
     Examples
     --------
     >>> from blockcalc.errors import Place
-    >>> fault = Fault("unknown key 'nrom'", Place("a.yaml", 1, 1, "nrom: pre"), "did you mean 'norm'?")
+    >>> place = Place("a.yaml", 1, 1, "nrom: pre")
+    >>> fault = Fault("unknown key 'nrom'", place, "did you mean 'norm'?")
     >>> print(report(BlockcalcError(fault)))
     a.yaml:1:1: unknown key 'nrom'
       nrom: pre
@@ -37,8 +38,22 @@ def as_json(error: BlockcalcError) -> str:
     Examples
     --------
     >>> from blockcalc.errors import Place
-    >>> print(as_json(BlockcalcError(Fault("unknown key 'nrom'", Place("a.yaml", 1, 1, "nrom: pre")))))
-    {"errors": [{"message": "unknown key 'nrom'", "file": "a.yaml", "option": null, "line": 1, "column": 1, "text": "nrom: pre", "hint": null}], "exit_code": 2}
+    >>> fault = Fault("unknown key 'nrom'", Place("a.yaml", 1, 1, "nrom: pre"))
+    >>> json.loads(as_json(BlockcalcError(fault))) == {
+    ...     "errors": [
+    ...         {
+    ...             "message": "unknown key 'nrom'",
+    ...             "file": "a.yaml",
+    ...             "option": None,
+    ...             "line": 1,
+    ...             "column": 1,
+    ...             "text": "nrom: pre",
+    ...             "hint": None,
+    ...         }
+    ...     ],
+    ...     "exit_code": 2,
+    ... }
+    True
     """
     faults = [_fields(fault) for fault in error.faults]
     return json.dumps({"errors": faults, "exit_code": error.exit_code})

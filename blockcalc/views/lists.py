@@ -60,7 +60,7 @@ class Lists(Screen):
     def stacked(
         self, piece: Listing, heads: list[str], cells: list[list[str]], shown: Sequence[int]
     ) -> None:
-        """Print rows that are too long for a line: the first entry, and under it the others, each after its heading."""
+        """Print rows that are too long for a line: the first entry, the others with headings."""
         for i, row in enumerate(cells):
             total = "result" if i in piece.totals else ""
             first, *others = shown
@@ -77,7 +77,7 @@ class Lists(Screen):
                 self.write(*parts, indent=INDENT + 2)
 
     def listed(self, columns: list[tuple[str, str, int, str]], gap: int) -> None:
-        """Print one row; the last cell wraps within its column if it is a text, or under the row if there is no room."""
+        """Print one row; a text in the last cell wraps in its column, or below without room."""
         parts: list[Part] = []
         used = INDENT
         for j, (text, kind, width, style) in enumerate(columns):

@@ -1,27 +1,26 @@
-"""The screen: paragraphs that wrap with their styles, Rich tables, plain when piped."""
+"""The screen: paragraphs that wrap with their styles, plain when piped."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from functools import cache
 
-from rich import box
 from rich.cells import cell_len
+from rich.color import ColorSystem
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text as RichText
+from rich.style import Style
 
-from blockcalc.explain.document import Grid, Operand
-from blockcalc.messages import say
+from blockcalc.explain.document import Operand
 from blockcalc.notation.alphabets import Text
 from blockcalc.notation.signs import PLAIN_SIGNS, clean, plain_signs
-from blockcalc.views.layout import Whole, column_blocks, gap_sentences, point_aligned, shape_text
+from blockcalc.views.layout import Whole, shape_text
 
 PIPE_WIDTH = 1_000_000
-BESIDE_WIDTH = 100  # up to this width matrices are printed side by side
 INDENT = 5
+_WIDTH = re.compile("[0-9]{1,9}")
 _STYLES = {
     "title": "bold",
     "section": "bold cyan",
@@ -32,7 +31,21 @@ _STYLES = {
     "result": "bold",
     "wrong": "bold red",
     "right": "green",
+    "symbol": "bold cyan",
+    "sign": "bold",
+    "lit": "magenta",
+    "cell": "bold magenta",
+    "shade0": "",
+    "shade1": "color(16) on color(189)",
+    "shade2": "color(16) on color(147)",
+    "shade3": "color(231) on color(62)",
+    "shade4": "bold color(231) on color(55)",
 }
+
+
+@cache
+def _style(name: str) -> Style:
+    return Style.parse(_STYLES.get(name, name) or "none")
 
 
 class _Console(Console):
@@ -49,7 +62,7 @@ def make_console(color: str = "auto") -> Console:
     """
     environ = os.environ
     for name in ("COLUMNS", "LINES"):
-        if not (environ.get(name, "1").isascii() and environ.get(name, "1").isdecimal()):
+        if not _WIDTH.fullmatch(environ.get(name, "1")):
             del environ[name]
     never = color == "never" or (color == "auto" and bool(environ.get("NO_COLOR")))
     forced = color == "always" or (
@@ -63,6 +76,7 @@ def make_console(color: str = "auto") -> Console:
         file=sys.stdout,
         width=width,
         force_terminal=forced or (terminal and not never),
+        force_jupyter=False,  # in a notebook Rich would show every line as HTML of its own
         color_system=None if never else "auto" if not forced else "standard",
         no_color=True if never else None,
         highlight=False,
@@ -76,7 +90,7 @@ Part = str | tuple[str, str]
 
 
 class Screen:
-    """Prints paragraphs and tables, wrapped to the width of the console."""
+    """Prints paragraphs, wrapped to the width of the console."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -103,6 +117,11 @@ class Screen:
         for i, word in enumerate(self.words(parts)):
             length = sum(cell_len(w) for w, _ in word)
             if i and used + 1 + length > self.width and used > indent + hang:
+                if not length:  # a second space, which would end the line
+                    continue
+                while not runs[-1][0].strip(" ") and len(runs) > 1:
+                    runs.pop()
+                runs[-1][0] = runs[-1][0].rstrip(" ")
                 add("\n" + " " * (indent + hang), "")
                 used = indent + hang
             elif i:
@@ -133,12 +152,12 @@ class Screen:
         spans = [(part, "") if isinstance(part, str) else part for part in parts]
         if self.console.color_system is None:
             return "".join(self.safe(text) for text, _ in spans)
-        out = RichText()
-        for text, style in spans:
-            out.append(self.safe(text), _STYLES.get(style, style))
-        with self.console.capture() as captured:
-            self.console.print(out, end="")
-        return captured.get()
+        return "".join(
+            _style(style).render(self.safe(text), color_system=ColorSystem.EIGHT_BIT)
+            if text.strip()
+            else text
+            for text, style in spans
+        )
 
     def safe(self, text: str) -> str:
         """Escape control characters, and replace characters that the terminal cannot show."""
@@ -155,128 +174,7 @@ class Screen:
         symbol = self.alphabet.symbol(operand.symbol)
         return [symbol + " ", (operand.name, "name"), " ", (shape_text(operand), "quiet")]
 
-    # tables -----------------------------------------------------------------------------
-
-    def grid(self, grid: Grid) -> None:
-        """Print the table of a matrix in as many blocks of columns as the width requires."""
-        for block in self.fit(grid):
-            self.block(*block)
-
-    def fit(self, grid: Grid) -> list[tuple[Grid, list[str], list[str], list[list[str]]]]:
-        """Split a table into blocks of columns that fit the width."""
-        columns = [
-            point_aligned([self.alphabet.figure(row[j]) for row in grid.rows])
-            for j in range(len(grid.column_labels))
-        ]
-        labels = [self.safe(label) for label in grid.row_labels]
-        heads = [self.safe(label) for label in grid.column_labels]
-        widths = [
-            max(cell_len(head), max(map(len, column))) + 3
-            for head, column in zip(heads, columns, strict=True)
-        ]
-        room = self.width - INDENT - max(map(cell_len, labels)) - 4
-        blocks = []
-        start = 0
-        for block in column_blocks(grid, widths, room):
-            end = start + len(block.column_labels)
-            blocks.append((block, labels, heads[start:end], columns[start:end]))
-            start = end
-        return blocks
-
-    def block(
-        self, grid: Grid, labels: list[str], heads: list[str], columns: list[list[str]]
-    ) -> None:
-        """Print one block of columns."""
-        if grid.caption:
-            self.write((grid.caption, "quiet"), indent=INDENT)
-        self.put(self.lines(self.table(grid, labels, heads, columns)))
-        for sentence in gap_sentences(grid):
-            self.write((sentence, "note"), indent=INDENT)
-
-    def lines(self, table: Table) -> list[str]:
-        """Render a table; all its lines have its full width."""
-        with self.console.capture() as captured:
-            self.console.print(table, soft_wrap=False, crop=False, no_wrap=True)
-        return captured.get().splitlines()
-
-    def put(self, lines: Iterable[str]) -> None:
+    def put(self, lines: Iterable[str], indent: int = INDENT) -> None:
         """Print rendered lines with the indent."""
         for line in lines:
-            self.console.file.write((" " * INDENT + line).rstrip() + "\n")
-
-    def table(
-        self, grid: Grid, labels: list[str], heads: list[str], columns: list[list[str]]
-    ) -> Table:
-        """Make the Rich table of one block of columns."""
-        table = Table(
-            box=box.SIMPLE_HEAD,
-            show_edge=False,
-            pad_edge=False,
-            show_header=bool(grid.column_axis),
-            header_style="dim",
-            border_style="dim",
-        )
-        dots = self.safe(say("grid.gap.mark"))
-        table.add_column("", style="cyan", no_wrap=True)
-        split = grid.column_gap[0] if grid.column_gap else None
-        padded = []
-        for j, (head, column) in enumerate(zip(heads, columns, strict=True)):
-            width = max(cell_len(head), len(column[0]))
-            padded.append([cell.rjust(width) for cell in column])
-            table.add_column(RichText(" " * (width - cell_len(head)) + head), no_wrap=True)
-            if split == j + 1:
-                table.add_column(dots, no_wrap=True)
-        for i, label in enumerate(labels):
-            cells = [column[i] for column in padded]
-            self.row(table, label, cells, split, dots)
-            if grid.row_gap and grid.row_gap[0] == i + 1:
-                self.row(table, dots, [dots] * len(cells), split, dots)
-        return table
-
-    @staticmethod
-    def row(table: Table, label: str, cells: list[str], split: int | None, dots: str) -> None:
-        """Add one row, with a mark where columns are left out."""
-        if split is not None:
-            cells = [*cells[:split], dots, *cells[split:]]
-        table.add_row(RichText(label), *(RichText(cell) for cell in cells))
-
-    def side_by_side(self, matrices: Sequence[tuple[Sequence[Part], Sequence[Grid]]]) -> None:
-        """Print labelled matrices side by side if they fit, otherwise below each other."""
-        row: list[tuple[int, list[str]]] = []
-        for label, grids in matrices:
-            blocks = [block for grid in grids for block in self.fit(grid)]
-            if len(blocks) > 1 or any(list(gap_sentences(grid)) for grid in grids):
-                self.beside(row)
-                row = []
-                self.blank()
-                self.write(*label, indent=INDENT)
-                for grid in grids:
-                    self.grid(grid)
-                continue
-            _, labels, heads, columns = blocks[0]
-            title = "".join(p if isinstance(p, str) else p[0] for p in label)
-            cells = _width(labels, heads, columns)
-            width = max(cell_len(title), cells)
-            lines = [line + " " * (width - cells) for line in self.lines(self.table(*blocks[0]))]
-            top = self.styled(label) + " " * (width - cell_len(title))
-            taken = INDENT + sum(w + 4 for w, _ in row)
-            if row and taken + width > min(self.width, BESIDE_WIDTH):
-                self.beside(row)
-                row = []
-            row.append((width, [top, *lines]))
-        self.beside(row)
-
-    def beside(self, row: list[tuple[int, list[str]]]) -> None:
-        """Print one row of rendered matrices."""
-        if row:
-            self.blank()
-            for parts in zip_longest(*(lines for _, lines in row)):
-                cells = zip(parts, row, strict=True)
-                filled = [" " * w if part is None else part for part, (w, _) in cells]
-                self.put(["    ".join(filled)])
-
-
-def _width(labels: list[str], heads: list[str], columns: list[list[str]]) -> int:
-    """Give the width of the table of a block."""
-    cells = (max(cell_len(h), len(c[0])) + 3 for h, c in zip(heads, columns, strict=True))
-    return max(map(cell_len, labels)) + sum(cells)
+            self.console.file.write((" " * indent + line).rstrip() + "\n")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import singledispatchmethod
 
 from rich.cells import cell_len
+from rich.console import Console
 
 from blockcalc.explain.document import (
     Closing,
@@ -16,6 +16,7 @@ from blockcalc.explain.document import (
     Heading,
     Line,
     Listing,
+    Operand,
     Overview,
     PairPiece,
     Piece,
@@ -25,18 +26,159 @@ from blockcalc.explain.document import (
     Worked,
 )
 from blockcalc.messages import say
-from blockcalc.views.layout import shape_text
+from blockcalc.views.layout import Whole, gap_sentences, shape_text
 from blockcalc.views.lists import Lists
-from blockcalc.views.screen import INDENT, Part
+from blockcalc.views.picture.flow import BESIDE, Flow, apart, broken, merged, titled
+from blockcalc.views.picture.flow import INDENT as NARROW
+from blockcalc.views.picture.flow import Line as Row
+from blockcalc.views.picture.panel import Box, Drawing, of_grid
+from blockcalc.views.screen import INDENT, PIPE_WIDTH, Part
+
+HEADING_GAP = 2
+MANY_COLOURS = ("256", "truecolor")
+SHARED = 100  # columns that steps share where lines are not wrapped
+MOST_WIDE = 120  # columns of a heading with its sentence on one line
 
 
 class Terminal(Lists):
     """Prints a document piece by piece."""
 
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self.drawing = Drawing(self.alphabet, self.safe, console.color_system in MANY_COLOURS)
+        self.share = self.width if self.width < PIPE_WIDTH else SHARED
+
     def print(self, pieces: Iterable[Piece]) -> None:
-        """Print pieces as they come."""
+        """Print pieces as they come; small steps share a line."""
+        flow = Flow(self.drawing, self.width, self.share)
         for piece in pieces:
-            self.show(piece)
+            if isinstance(piece, StepPiece):
+                self.pictures(flow, flow.add(piece))
+            else:
+                self.pictures(flow, flow.end())
+                self.show(piece)
+        self.pictures(flow, flow.end())
+
+    def pictures(self, flow: Flow, line: Row | None) -> None:
+        """Print the steps that share a line: their formulas, their pictures, their arithmetic."""
+        if line is None:
+            return
+        self.blank()
+        self.headings(line.steps)
+        for step in line.steps:
+            self.takes(step)
+        for row in flow.rows(line.items):
+            for spans in merged(row):
+                self.put([self.styled(spans)], NARROW)
+        for step in line.steps:
+            if step.worked and len(step.lines) > 1:
+                self.write((step.worked + ":", "quiet"), indent=NARROW)
+        self.packed([self.worked(own) for step in line.steps for own in step.lines])
+        for step in line.steps:
+            for note in step.notes:
+                self.write((note, "note"), indent=NARROW)
+
+    def named(self, operand: Operand) -> list[Part]:
+        """Write the name and the shape of a matrix."""
+        return [(operand.name, "name"), " ", (shape_text(operand), "quiet")]
+
+    def given(self, matrices: Iterable[tuple[list[Part], Sequence[Grid]]]) -> None:
+        """Print matrices under their names, side by side where they fit."""
+        row: list[Box] = []
+        for title, grids in matrices:
+            boxes = [
+                box
+                for grid in grids
+                for box in self.drawing.boxes(of_grid(grid), self.width - NARROW)
+            ]
+            gaps = [text for grid in grids for text in gap_sentences(grid)]
+            length = sum(cell_len(self.safe(p if isinstance(p, str) else p[0])) for p in title)
+            spans = [(p, "") if isinstance(p, str) else p for p in title]
+            if len(boxes) == 1 and not gaps:
+                box = titled(boxes[0], spans, length)
+                used = NARROW + sum(b.width + BESIDE for b in row)
+                if row and used + box.width > self.share:
+                    self.beside(row)
+                    row = []
+                row.append(box)
+                continue
+            self.beside(row)
+            row = []
+            self.blank()
+            self.write(*title, indent=NARROW)
+            for line in broken(boxes, self.width - NARROW):
+                self.boxes(line)
+            for text in gaps:
+                self.write((text, "note"), indent=NARROW)
+        self.beside(row)
+
+    def beside(self, row: Sequence[Box]) -> None:
+        """Print boxes side by side after an empty line, in as many rows as the width requires."""
+        if row:
+            self.blank()
+            for line in broken(row, self.width - NARROW):
+                self.boxes(line)
+
+    def boxes(self, row: Sequence[Box]) -> None:
+        """Print boxes side by side."""
+        for spans in merged(apart(row)):
+            self.put([self.styled(spans)], NARROW)
+
+    def headings(self, steps: Sequence[StepPiece]) -> None:
+        """Print number, title, name, formula and shape of some steps, in columns if they fit."""
+        rows = [self.heading(step) for step in steps]
+        widths = [max(cell_len(self.safe(row[j][0])) for row in rows) for j in range(len(rows[0]))]
+        aligned = NARROW + sum(widths) + HEADING_GAP * (len(widths) - 1) <= self.width
+        for row in rows:
+            parts: list[Part] = []
+            length = sum(cell_len(self.safe(text)) for text, _ in row)
+            whole = NARROW + length + HEADING_GAP * (len(row) - 1) <= self.width
+            for j, (text, style) in enumerate(row):
+                room = " " * (widths[j] - cell_len(self.safe(text)) + HEADING_GAP)
+                last = j == len(row) - 1
+                if aligned or whole:
+                    cell: Part = (Whole(text), style)
+                    gap = Whole(room if aligned else " " * HEADING_GAP)
+                    parts += [cell] if last else [cell, gap]
+                else:
+                    parts += [(text, style), "" if last else " "]
+            self.write(*parts, indent=NARROW, hang=4)
+
+    def heading(self, piece: StepPiece) -> list[tuple[str, str]]:
+        """Give number, title, name, formula and shape of a step, each with its style."""
+        render = self.alphabet.render
+        formula = render(piece.left)
+        if piece.operands:
+            formula += f" = {render(piece.formula)}"
+            if piece.definition:
+                name, body = piece.definition
+                formula += f", {render(name)} = {render(body)}"
+        return [
+            (str(piece.number), "number"), (piece.title, "title"), (piece.name, "name"), (formula, ""),
+            (shape_text(piece.result), "quiet"),
+        ]  # fmt: skip
+
+    def takes(self, piece: StepPiece) -> None:
+        """Print the operands that were not shown before."""
+        if piece.picture is not None and piece.picture.new and piece.operands:
+            parts: list[Part] = [(say("words.takes") + " ", "quiet")]
+            for i, operand in enumerate(piece.picture.new):
+                parts += [", " if i else "", *self.operand(operand)]
+            self.write(*parts, indent=NARROW, hang=4)
+
+    def packed(self, items: Iterable[list[Part]]) -> None:
+        """Print paragraphs, several on a line if they fit."""
+        waiting: list[Part] = []
+        used = NARROW
+        for item in items:
+            length = sum(cell_len(self.safe(p if isinstance(p, str) else p[0])) for p in item)
+            if waiting and used + 3 + length > self.share:
+                self.write(*waiting, indent=NARROW, hang=4)
+                waiting, used = [], NARROW
+            used += length + (3 if waiting else 0)
+            waiting += ["   ", *item] if waiting else item
+        if waiting:
+            self.write(*waiting, indent=NARROW, hang=4)
 
     # pieces -----------------------------------------------------------------------------
 
@@ -47,11 +189,15 @@ class Terminal(Lists):
 
     @show.register
     def _(self, piece: Head) -> None:
-        self.write((piece.title, "title"))
+        if piece.title:
+            self.write((piece.title, "title"))
+        if piece.headline:
+            self.write((piece.headline, "result"), indent=NARROW)
+            if piece.facts:
+                self.blank()
         for line in (piece.notes or "").splitlines():
             self.write(line, indent=2)
-        self.blank()
-        width = max(cell_len(name) for name, _ in piece.facts) + 2
+        width = max((cell_len(name) for name, _ in piece.facts), default=0) + 2
         for name, lines in piece.facts:
             for i, line in enumerate(lines):
                 label = name.ljust(width) if i == 0 else " " * width
@@ -63,62 +209,38 @@ class Terminal(Lists):
     def _(self, piece: Heading) -> None:
         self.blank()
         rule = ("==" if self.plain else "══") * (4 if piece.level == 1 else 1)
+        title = f"{rule} {piece.title} {rule}"
         name = f"  {piece.name}" if piece.name else ""
-        self.write((f"{rule} {piece.title} {rule}", "section"), (name, "name"))
-        if piece.prose:
-            self.write(piece.prose, indent=3)
+        prose = self.safe(piece.prose or "")
+        if prose and cell_len(f"{title}{name}  {prose}") <= min(self.width, MOST_WIDE):
+            name, prose = f"{name}  ", ""
+            self.write((title, "section"), (name, "name"), piece.prose or "")
+        else:
+            self.write((title, "section"), (name, "name"))
+        if prose:
+            self.write(prose, indent=3)
 
     @show.register
     def _(self, piece: Given) -> None:
-        self.side_by_side([(self.operand(operand), grids) for operand, grids in piece.matrices])
+        self.given([(self.named(operand), grids) for operand, grids in piece.matrices])
 
     @show.register
     def _(self, piece: StepPiece) -> None:
-        self.blank()
-        self.write(
-            (f"{piece.number:>3}", "number"),
-            "  ",
-            (piece.title, "title"),
-            "  ",
-            (piece.name, "name"),
-        )
-        if piece.operands:
-            render = self.alphabet.render
-            self.write(
-                (f"{render(piece.left)} = {render(piece.formula)}", "result"), indent=INDENT, hang=4
-            )
-            if piece.definition:
-                name, body = piece.definition
-                self.write(f"{render(name)} = {render(body)}", indent=INDENT, hang=4)
-            takes: list[Part] = [(say("words.takes") + " ", "quiet")]
-            for i, operand in enumerate(piece.operands):
-                takes += [", " if i else "", *self.operand(operand)]
-            self.write(*takes, indent=INDENT, hang=4)
-        if piece.worked:
-            self.write((piece.worked + ":", "quiet"), indent=INDENT)
-        for line in piece.lines:
-            self.line(line)
-        symbol = self.alphabet.symbol(piece.result.symbol)
-        self.write(f"{symbol} ", (shape_text(piece.result), "quiet"), indent=INDENT)
-        for grid in piece.grids:
-            self.grid(grid)
-        for note in piece.notes:
-            self.write((note, "note"), indent=INDENT)
+        self.print([piece])
 
     @show.register
     def _(self, piece: Closing) -> None:
         self.show(Heading(piece.title))
+        formulas: list[list[Part]] = []
         for left, right in piece.formulas:
             render = self.alphabet.render
-            self.write(f"{render(left)} = {render(right)}", indent=INDENT, hang=4)
+            formulas.append([f"{render(left)} = {render(right)}"])
+        self.packed(formulas)
 
     @show.register
     def _(self, piece: Result) -> None:
-        self.blank()
-        self.write((piece.title, "title"), indent=INDENT)
-        self.write(*self.operand(piece.operand), indent=INDENT)
-        for grid in piece.grids:
-            self.grid(grid)
+        title: list[Part] = [(piece.title, "title"), " ", (shape_text(piece.operand), "quiet")]
+        self.given([(title, piece.grids)])
 
     @show.register
     def _(self, piece: Remark) -> None:
@@ -157,14 +279,15 @@ class Terminal(Lists):
         for side, left, right in piece.formulas:
             text = f"{self.alphabet.render(left)} = {self.alphabet.render(right)}"
             self.write(
-                (f"{side}: " if side else "", "quiet"), (text, "result"), indent=INDENT, hang=4
+                (f"{side}: " if side else "", "quiet"), (text, "result"), indent=NARROW, hang=4
             )
         for row in piece.rows:
-            matrices: list[tuple[list[Part], Sequence[Grid]]] = []
-            for side, grid in row:
-                caption = f"{side}, {grid.caption}" if grid.caption else side
-                matrices.append(([(caption, "name")], [replace(grid, caption=None)]))
-            self.side_by_side(matrices)
+            panels = [of_grid(grid, side) for side, grid in row]
+            room = self.width - NARROW
+            for line in broken([b for p in panels for b in self.drawing.boxes(p, room)], room):
+                self.boxes(line)
+            for text in (text for _, grid in row for text in gap_sentences(grid)):
+                self.write((text, "note"), indent=NARROW)
 
     @show.register
     def _(self, piece: Listing) -> None:
@@ -173,17 +296,16 @@ class Terminal(Lists):
 
     def line(self, line: Line) -> None:
         """Print one worked line."""
+        self.write(*self.worked(line), indent=INDENT + 2, hang=4)
+
+    def worked(self, line: Line) -> list[Part]:
+        """Write one worked line."""
         render = self.alphabet.render
         left, result = render(line.left), render(line.result)
         if line.middle is None:
-            self.write(
-                f"{left} = ", (result, "result"), f"  ({line.words})", indent=INDENT + 2, hang=4
-            )
-            return
-        self.write(
+            return [f"{left} = ", (result, "result"), f"  ({line.words})"]
+        return [
             f"{left} {line.relation} {render(line.middle)} {line.equals} ",
             (result, "result"),
             (f"  ({say('words.shortened')})" if line.shortened else "", "quiet"),
-            indent=INDENT + 2,
-            hang=4,
-        )
+        ]

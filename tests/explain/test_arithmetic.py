@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
@@ -76,3 +76,13 @@ def test_a_line_beyond_the_range_is_said_without_its_arithmetic() -> None:
 def test_what_is_no_arithmetic_has_no_value() -> None:
     with pytest.raises(TypeError, match="Dots"):
         precise_value(Binary("*", call("exp", ONE), Dots()))
+
+
+@pytest.mark.parametrize("x", ["-3", "-40", "-48", "-60", "-300", "2"])
+def test_what_stands_beside_1_in_a_logarithm_keeps_its_digits(x: str) -> None:
+    near = precise_value(call("ln", Binary("+", ONE, call("exp", Figure(x)))))
+    assert near is not None
+    with localcontext() as wide:
+        wide.prec = 300
+        true = Fraction((1 + Decimal(x).exp()).ln())
+    assert abs(near[0] - true) < near[1] < true / 10**28

@@ -1,4 +1,4 @@
-"""Which printed digits are certain: said where some are not, and counted where a number is round-off."""
+"""Which printed digits are certain: reported if some are not, and counted for round-off."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import blockcalc
 from blockcalc.docs.samples import files, folder
 from blockcalc.explain.comparison import compare
 from blockcalc.explain.depth import Depth
-from blockcalc.explain.document import Head, Overview, PairPiece, Remark
+from blockcalc.explain.document import Head, Overview, PairPiece
 from blockcalc.nn.block import build
 from blockcalc.nn.spec import Spec
 from blockcalc.program.align import align, common
@@ -28,6 +28,10 @@ X = matrix(np.random.RandomState(1), 3, 4)
 
 def pieces_of(a: Spec, b: Spec, **depth: Any) -> list[Any]:
     return list(compare((a, blockcalc.run(a)), (b, blockcalc.run(b)), Depth(**depth)))
+
+
+def facts_of(a: Spec, b: Spec) -> dict[str, tuple[str, ...]]:
+    return dict(next(p for p in pieces_of(a, b) if isinstance(p, Head) and p.facts).facts)
 
 
 def overview(a: Spec, b: Spec) -> dict[tuple[int | None, int | None], str]:
@@ -66,8 +70,7 @@ def test_the_difference_is_that_of_the_numbers() -> None:
             assert float(f"{m.largest.digits}e{m.largest.exponent or 0}") == pytest.approx(largest)
             seen += 1
     assert seen >= 10
-    last = pieces[-1]
-    assert isinstance(last, PairPiece)
+    last = next(p for p in pieces if isinstance(p, PairPiece))
     assert last.match.name == "norm2, residual2"
     less = [float(f.digits) for row in last.rows[0][2][1].rows for f in row]
     np.testing.assert_allclose(less, (b["out"] - a["out"]).ravel(), atol=1e-12)
@@ -76,7 +79,7 @@ def test_the_difference_is_that_of_the_numbers() -> None:
 def test_a_file_with_itself_differs_nowhere() -> None:
     spec = blockcalc.load({"x": X, **block(2)})
     pieces = pieces_of(spec, spec)
-    assert any(isinstance(p, Remark) and p.text == "No common step differs." for p in pieces)
+    assert pieces[0].headline == "No common step differs."
     pairs = [p for p in pieces if isinstance(p, PairPiece)]
     assert len(pairs) == len(build(spec).equations) + 1
     assert all(p.match.words == "equal" and len(p.rows[0]) == 1 for p in pairs)
@@ -86,12 +89,8 @@ def test_the_first_step_that_differs_is_named() -> None:
     data = {"x": X, **block(2)}
     other = {**data, "ffn": {**data["ffn"], "activation": "gelu"}}
     a, b = blockcalc.load(data), blockcalc.load(other)
-    pieces = pieces_of(a, b)
-    remark = next(p for p in pieces if isinstance(p, Remark))
-    assert remark.text == "The first common step that differs is ffn.act."
-    head = pieces[0]
-    assert isinstance(head, Head)
-    facts = dict(head.facts)
+    assert pieces_of(a, b)[0].headline == "The first common step that differs is ffn.act."
+    facts = facts_of(a, b)
     assert facts["A"] == ("activation ReLU",)
     assert facts["B"] == ("activation GELU in the erf form",)
     assert facts["Inputs and weights"] == ("the same in both",)
@@ -104,11 +103,11 @@ def test_what_is_given_is_held_against_each_other() -> None:
         **data | {"x": X[:2]},
         "final_norm": {"gamma": [1, 2, 3, 4]},
     }
-    facts = dict(pieces_of(blockcalc.load(data), blockcalc.load(b))[0].facts)
+    facts = facts_of(blockcalc.load(data), blockcalc.load(b))
     assert facts["Inputs and weights"] == ("x: 3×4 in A, 2×4 in B", "final_norm.gamma only in B")
     changed = json.loads(json.dumps(data))
     changed["ffn"]["w_1"][0][0] += 1
-    facts = dict(pieces_of(blockcalc.load(data), blockcalc.load(changed))[0].facts)
+    facts = facts_of(blockcalc.load(data), blockcalc.load(changed))
     assert facts["Inputs and weights"] == ("ffn.w_1: 1 of 24 numbers differ",)
 
 
@@ -153,7 +152,7 @@ def test_files_with_names_are_named(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.yaml"
         path.write_text("x: [[1, 2]]\nattn: {out: [[1, 1]]}\n")
         specs.append(blockcalc.load(path))
-    facts = dict(pieces_of(specs[0], specs[1])[0].facts)
+    facts = facts_of(specs[0], specs[1])
     assert facts["A"] == (str(tmp_path / "a.yaml"),)
 
 
@@ -181,7 +180,9 @@ def test_the_embedded_sample_in_both_orders() -> None:
     assert re.search(
         r"^      16  norm2\.mean +applied to residual1; step 20 in A$", out, re.MULTILINE
     )
-    assert out.rstrip().endswith("t3    1   -1    t3   1   1.000    t3   0   2.000")
+    outputs = out.partition("══ The two runs ══")[0].rstrip()
+    assert outputs.endswith("t3 │  1  -1    t3 │ 1  1.000      t3 │ 0  2.000")
+    assert text(cli("compare", "--brief")).rstrip() == outputs
     for width in ("20", "40", "80"):
         narrow = text(cli("compare", COLUMNS=width))
         assert "…" not in narrow

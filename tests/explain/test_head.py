@@ -9,7 +9,7 @@ import pytest
 import blockcalc
 from blockcalc.docs.samples import folder
 from blockcalc.explain.document import Head
-from blockcalc.explain.head import head
+from blockcalc.explain.head import head, mask_hints
 from blockcalc.explain.steps import explain
 from blockcalc.program.rounding import Rounding
 from tests.blocks import ATTENTION, FUSED, SQUARE
@@ -49,6 +49,15 @@ def test_a_row_hidden_by_large_negative_numbers_is_named(
     said = hints(**attention)
     expected = f"attn.mask.add hides every key of row {rows} by a large negative number; "
     assert [text.startswith(expected) for text in said] == ([] if rows is None else [True])
+
+
+def test_a_mask_is_hinted_at_in_every_block_once() -> None:
+    mask = {"add": [[0, 1], [0, 0]]}
+    blocks = [{"attn": ATTENTION}, {"attn": {**ATTENTION, "mask": mask}, "repeat": 2}]
+    spec = blockcalc.load({"x": SQUARE, "blocks": blocks})
+    (said,) = mask_hints(spec)
+    assert said.startswith("blocks.1.attn.mask.add has only 0 and 1")
+    assert "write blocks.1.attn.mask.keep." in said
 
 
 @pytest.mark.parametrize(

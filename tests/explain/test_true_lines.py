@@ -35,7 +35,7 @@ def test_lines_of_the_samples(spec: Spec, digits: int) -> None:
 
 @pytest.mark.parametrize("rounding", [Rounding("decimals", 3), Rounding("significant", 4)])
 @pytest.mark.parametrize("spec", sample_specs(), ids=lambda s: f"{s.title[:18]}-{s.order}")
-def test_lines_of_a_person_who_rounds(spec: Spec, rounding: Rounding) -> None:
+def test_lines_of_rounded_samples(spec: Spec, rounding: Rounding) -> None:
     assert _all_true(spec.with_rounding(rounding)) > 20
 
 

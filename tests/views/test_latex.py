@@ -15,9 +15,10 @@ import pytest
 import blockcalc
 from blockcalc.docs.samples import folder
 from blockcalc.explain.data import run_document
-from blockcalc.views import FORMATS, choose_format
-from blockcalc.views.latex_text import escape
-from tests.blocks import ATTENTION, SQUARE
+from blockcalc.explain.document import Heading
+from blockcalc.views import FORMATS
+from blockcalc.views.formats.latex import beamer, latex
+from blockcalc.views.formats.latex_text import escape
 from tests.helpers import HERE, SAMPLES, TINY, cli, text
 
 pytestmark = pytest.mark.slow
@@ -172,14 +173,102 @@ def test_chinese_names_are_set_with_fonts_that_exist(tmp_path: Path) -> None:
         assert name in pages
 
 
+HOST = "% !TEX program = pdflatex\n\\documentclass{article}\\usepackage{amsmath,textcomp,graphicx}\\begin{document}\n"
+
+
 @pdflatex
 @pdftotext
-def test_a_fragment_goes_into_a_document(tmp_path: Path) -> None:
-    body = text(cli("export", TINY, "--latex", "--fragment"))
+@pytest.mark.parametrize("sample", ["tiny", "two_heads", "llama_style"])
+@pytest.mark.parametrize("width", ["", "110mm", "80mm"])
+def test_a_fragment_fits_where_it_is_put(sample: str, width: str, tmp_path: Path) -> None:
+    body = text(cli("export", str(folder() / f"{sample}.yaml"), "--latex", "--fragment"))
     assert r"\documentclass" not in body
     assert body.startswith("% needs the packages amsmath")
-    document = "% !TEX program = pdflatex\n\\documentclass{article}\\usepackage{amsmath,textcomp}\\begin{document}\n"
-    typeset(document + body + "\\end{document}\n", tmp_path)
+    narrow = (
+        rf"\setlength{{\textwidth}}{{{width}}}\hsize=\textwidth\linewidth=\hsize" if width else ""
+    )
+    pages = typeset(HOST + narrow + body + "\\end{document}\n", tmp_path)
+    assert "residual1" in pages
+
+
+@pdflatex
+@pdftotext
+def test_two_fragments_go_into_one_document(tmp_path: Path) -> None:
+    body = text(cli("export", TINY, "--latex", "--fragment"))
+    pages = typeset(HOST + body + body + "\\end{document}\n", tmp_path)
+    assert pages.count("residual2 ") == 2 * typeset(
+        HOST + body + "\\end{document}\n", tmp_path
+    ).count("residual2 ")
+
+
+@pdflatex
+@pdftotext
+@pytest.mark.parametrize("form", ["--latex", "--beamer"])
+def test_no_heading_is_lost(form: str, tmp_path: Path) -> None:
+    pages = typeset(text(cli("export", str(folder() / "stack.yaml"), form)), tmp_path)
+    for title in ("Block 1 of 2", "Block 2 of 2", "LayerNorm 1", "The first block in short"):
+        assert title in pages, title
+    report = [Heading("One", prose="about one"), Heading("Two", prose="about two")]
+    pages = typeset({"--latex": latex, "--beamer": beamer}[form](report).decode(), tmp_path)
+    assert all(f"about {n}" in pages for n in ("one", "two"))
+
+
+@pdflatex
+@pdftotext
+@pytest.mark.parametrize("form", ["--latex", "--beamer"])
+def test_a_teacher_picks_steps(form: str, tmp_path: Path) -> None:
+    source = text(cli("export", TINY, form))
+    picked = source.replace(
+        r"\begin{document}", "\\begin{document}\n\\def\\blockonly{attn.scores, result}"
+    )
+    pages = typeset(picked, tmp_path)
+    assert "attn.scores" in pages
+    assert "The result of the block" in pages
+    for other in ("attn.q", "attn.scaled", "Inputs and weights", "LayerNorm", "A box marks"):
+        assert other not in pages
+
+
+@pdflatex
+@pdftotext
+def test_a_teacher_picks_steps_of_a_fragment(tmp_path: Path) -> None:
+    body = text(cli("export", TINY, "--latex", "--fragment"))
+    pages = typeset(f"{HOST}\\def\\blockonly{{attn.k}}\n{body}\\end{{document}}\n", tmp_path)
+    assert "attn.k" in pages
+    assert "attn.v" not in pages
+
+
+@pdflatex
+@pdftotext
+@pytest.mark.parametrize(
+    ("sample", "most"), [("tiny", 3), ("pencil_pre", 4), ("three_features", 4), ("two_heads", 6)]
+)
+def test_a_small_block_takes_few_pages(sample: str, most: int, tmp_path: Path) -> None:
+    pages = typeset(text(cli("export", str(folder() / f"{sample}.yaml"), "--latex")), tmp_path)
+    assert pages.count("\f") <= most
+
+
+@pdflatex
+@pdftotext
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda p: p.stem)
+def test_slides_are_set(path: Path, tmp_path: Path) -> None:
+    pages = typeset(text(cli("export", str(path), "--beamer")), tmp_path)
+    assert "residual1" in pages
+
+
+@pdflatex
+@pdftotext
+def test_a_step_is_one_slide(tmp_path: Path) -> None:
+    pages = typeset(text(cli("export", str(folder() / "two_heads.yaml"), "--beamer")), tmp_path)
+    titles = [page.strip().splitlines()[0].split() for page in pages.split("\f") if page.strip()]
+    assert [t[0] for t in titles if t[0].isdecimal()] == [str(n) for n in range(1, 34)]
+
+
+@pdflatex
+@pdftotext
+@pytest.mark.parametrize("args", [("export", TINY, "--grad"), ("cost",), ("shapes", "--preset", "gpt2"),
+                                  ("export", str(folder() / "two_heads.yaml"), "--grad", "--detail", "cells")], ids=" ".join)  # fmt: skip
+def test_long_parts_go_on_in_other_slides(args: tuple[str, ...], tmp_path: Path) -> None:
+    typeset(text(cli(*args, "--beamer")), tmp_path)
 
 
 def test_powers_of_ten_are_written_out() -> None:
@@ -232,10 +321,3 @@ def test_labels_are_measured_by_what_is_printed() -> None:
     assert "parbox" not in made
     assert "\u0301" not in made
     assert r"\text{\'e}" in made or r"\text{é}" in made
-
-
-def test_the_latex_of_captions_begins_a_line() -> None:
-    spec = blockcalc.load({"x": [SQUARE, SQUARE], "attn": ATTENTION})
-    made = choose_format({"latex": True}, None).write(run_document(spec, blockcalc.run(spec)), True)
-    assert b"{\\small batch 1" in made
-    assert made.count(b"{\\small batch 1") == made.count(b"\\par{\\small batch 1")

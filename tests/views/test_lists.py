@@ -1,4 +1,4 @@
-"""Lists on the screen: aligned, coloured by what is right and wrong, never wider than the terminal."""
+"""Lists on the screen: aligned, right and wrong in colour, never wider than the terminal."""
 
 from __future__ import annotations
 

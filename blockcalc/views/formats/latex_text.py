@@ -30,7 +30,7 @@ _MATHS = {
 _NOT_IN_FONTS = "ĦħĸĿŀŉŦŧ"
 
 
-def _east_asian(c: str) -> bool:
+def east_asian(c: str) -> bool:
     """Tell whether a character is in the Chinese fonts of TeX."""
     if ord(c) < 0x2E80:
         return False
@@ -59,12 +59,12 @@ def escape(text: str) -> str:
 
 
 def composed(text: str) -> str:
-    """Compose letters with their accents to one character if there is one: é for e and its accent."""
+    """Compose letters with their accents, if there is such a character: é for e and accent."""
     return unicodedata.normalize("NFC", text)
 
 
 def printed_width(c: str) -> float:
-    """Estimate the width of a character in digits; one written as its code point is six digits wide."""
+    """Estimate the width of a character in digits; a code point is six digits wide."""
     if c in _ESCAPES or c in _MATHS:
         return 1.0
     if _character(c) != c:
@@ -80,6 +80,6 @@ def _character(c: str) -> str:
     if c in _MATHS:
         return rf"\ensuremath{{{_MATHS[c]}}}"
     european = "\xa1" <= c <= "\u017e" and c not in _NOT_IN_FONTS
-    if c < "\x7f" or european or _east_asian(c):
+    if c < "\x7f" or european or east_asian(c):
         return c
     return rf"\texttt{{U+{ord(c):04X}}}\allowbreak{{}}"

@@ -1,0 +1,1 @@
+"""HTML for notebooks: self-contained, readable on light and dark ground, every text escaped."""

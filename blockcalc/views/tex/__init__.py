@@ -1,0 +1,1 @@
+"""LaTeX: the macros of a document, and its matrices."""
