@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from blockcalc.api import compare, cost, grad, judge, load, loads, run, sample
-    from blockcalc.check.run import Checked
     from blockcalc.errors import BlockcalcError, InputError, LookupFault, UsageError, WriteError
-    from blockcalc.nn.spec import Spec
-    from blockcalc.program.trace import Trace
+    from blockcalc.notebook.checked import Checked
+    from blockcalc.notebook.spec import Spec
+    from blockcalc.notebook.trace import Trace
 
 __version__ = "0.1.0"
 
@@ -45,9 +45,9 @@ _HOMES = {
     **dict.fromkeys(
         ("BlockcalcError", "InputError", "LookupFault", "UsageError", "WriteError"), "errors"
     ),
-    "Checked": "check.run",
-    "Spec": "nn.spec",
-    "Trace": "program.trace",
+    "Checked": "notebook.checked",
+    "Spec": "notebook.spec",
+    "Trace": "notebook.trace",
 }
 
 

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from blockcalc.docs.samples import files
+from blockcalc.docs.samples import file_of, files
 from blockcalc.errors import Fault, UsageError
 from blockcalc.files.decode import read_text
 from blockcalc.messages import say
-from blockcalc.messages.words import did_you_mean, require_word
+from blockcalc.messages.words import did_you_mean, require_flag, require_word
 from blockcalc.nn.orders import ORDERS, compared
 from blockcalc.nn.run import run as run_spec
-from blockcalc.nn.spec import Spec
-from blockcalc.program.align import align
-from blockcalc.program.trace import Trace
+from blockcalc.nn.spec import Spec as PlainSpec
+from blockcalc.notebook.shown import as_kind
+from blockcalc.notebook.spec import Spec
+from blockcalc.notebook.trace import Trace
+from blockcalc.program.trace import Trace as PlainTrace
 from blockcalc.reading import load as reader
 from blockcalc.reading.checker import Checker
 
 if TYPE_CHECKING:
     from blockcalc.answers.answer import Answers
-    from blockcalc.check.run import Checked
-    from blockcalc.costs.count import Cost
+    from blockcalc.notebook.checked import Checked
+    from blockcalc.notebook.comparison import Comparison
+    from blockcalc.notebook.cost import Cost
 
 Given = Mapping[str, Any] | str | os.PathLike[str]
-Source = Spec | Mapping[str, Any] | str | os.PathLike[str]
+Source = PlainSpec | Mapping[str, Any] | str | os.PathLike[str]
 
 
 def load(
@@ -43,9 +45,11 @@ def load(
     Parameters
     ----------
     source : path, mapping or Spec
-        ``-`` is standard input; a mapping may hold NumPy arrays; a Spec stays as it is.
+        ``-`` is standard input, ``@tiny`` a sample; a mapping may hold NumPy arrays; a Spec stays
+        as it is.
     sets : mapping or sequence of (key, value)
-        Keys that override a file or a mapping: ``{"attn.causal": True}``. A text is read as YAML: ``"true"``.
+        Keys that override a file or a mapping: ``{"attn.causal": True}``. A text is read as YAML:
+        ``"true"``.
     order : str, optional
         A key of ``ORDERS``, such as ``post``; overrides the file.
 
@@ -67,16 +71,17 @@ def load(
     pairs = _overrides(sets)
     if order is not None:
         require_word("order", order, ORDERS)
-    if isinstance(source, Spec):
+    if isinstance(source, PlainSpec):
         if pairs:
             raise UsageError(Fault(say("api.sets_spec")))
-        return source if order is None else source.with_order(order)
-    return reader.load(_place_of(source), pairs, [] if order is None else [order], typed=False)
+        return as_kind(Spec, source if order is None else source.with_order(order))
+    orders = [] if order is None else [order]
+    return as_kind(Spec, reader.load(_place_of(source), pairs, orders, typed=False))
 
 
 def _place_of(source: Any) -> Mapping[str, Any] | str:
     """Give the mapping, or the name of the file."""
-    if isinstance(source, Trace):
+    if isinstance(source, PlainTrace):
         raise UsageError(Fault(say("api.trace")))
     if isinstance(source, Mapping):
         return source
@@ -85,7 +90,7 @@ def _place_of(source: Any) -> Mapping[str, Any] | str:
     name = os.fsdecode(source)
     if not name:
         raise UsageError(Fault(say("api.no_name")))
-    return name
+    return file_of(name) if isinstance(source, str) else name
 
 
 def _overrides(sets: Any) -> list[tuple[str, Any]]:
@@ -106,7 +111,7 @@ def loads(text: str) -> Spec:
     """
     if not isinstance(text, str):
         raise UsageError(Fault(say("api.text", what=type(text).__name__)))
-    return reader.check(Checker(read_text(text, "<text>"), False))
+    return as_kind(Spec, reader.check(Checker(read_text(text, "<text>"), False)))
 
 
 def sample(name: str = "tiny") -> Spec:
@@ -119,7 +124,7 @@ def sample(name: str = "tiny") -> Spec:
     """
     known = {path.stem: path for path in files()}
     require_word("sample", name, known)
-    return reader.load(known[name])
+    return as_kind(Spec, reader.load(known[name]))
 
 
 def run(source: Source, dtype: DTypeLike = "float64") -> Trace:
@@ -145,9 +150,15 @@ def run(source: Source, dtype: DTypeLike = "float64") -> Trace:
     """
     try:
         name = np.dtype(dtype).name
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # NumPy parses a text with commas as Python
         raise UsageError(Fault(say("run.dtype", dtype=dtype))) from None
-    return run_spec(load(source), name)
+    spec = load(source)
+    return _owned(run_spec(spec, name), spec)
+
+
+def _owned(trace: PlainTrace, spec: Spec) -> Trace:
+    """Give a run together with its spec."""
+    return Trace(trace.program, trace.arrays, trace.rounding, spec=spec)
 
 
 def grad(source: Source, loss: str | None = None, *, chain: bool = False) -> Trace:
@@ -164,17 +175,20 @@ def grad(source: Source, loss: str | None = None, *, chain: bool = False) -> Tra
     Returns
     -------
     Trace
-        All steps, ``loss``, and the gradients: ``grad.x``, ``grad.attn.w_q``, ..., each with the shape of
-        its step or matrix.
+        All steps, ``loss``, and the gradients: ``grad.x``, ``grad.attn.w_q``, ..., each with the
+        shape of its step or matrix.
 
     Examples
     --------
-    >>> grad({"x": [[1.0, 2.0, 4.0]], "attn": {"out": [[1, 1, 1]]}, "stop": "residual1"}, "sum")["grad.x"]
+    >>> source = {"x": [[1.0, 2.0, 4.0]], "attn": {"out": [[1, 1, 1]]}, "stop": "residual1"}
+    >>> grad(source, "sum")["grad.x"]
     array([[1., 1., 1.]])
     """
     from blockcalc.gradients.run import work_gradients
 
-    return work_gradients(load(source), loss, chain)
+    require_flag("chain", chain)
+    spec = load(source)
+    return _owned(work_gradients(spec, loss, chain), spec)
 
 
 def cost(source: Source | None = None, *, preset: str | None = None, **sizes: Any) -> Cost:
@@ -186,7 +200,8 @@ def cost(source: Source | None = None, *, preset: str | None = None, **sizes: An
     preset : str, optional
         A published model, such as ``gpt2``, instead of a source.
     **sizes
-        ``d_model``, ``d_ff``, ``heads``, ``tokens``, …, instead of a source, or to override those of a preset.
+        ``d_model``, ``d_ff``, ``heads``, ``tokens``, …, instead of a source, or to override those
+        of a preset.
 
     Returns
     -------
@@ -198,9 +213,9 @@ def cost(source: Source | None = None, *, preset: str | None = None, **sizes: An
     >>> cost(d_model=512, d_ff=2048, heads=8).parameters_of()
     3152384
     """
-    from blockcalc.costs.count import Cost
     from blockcalc.costs.plan import Sizes, of_file
     from blockcalc.costs.presets import published
+    from blockcalc.notebook.cost import Cost
 
     if source is not None:
         if preset is not None or sizes:
@@ -230,11 +245,12 @@ def judge(
     ----------
     source : path, mapping or Spec
     answers : path or mapping, optional
-        A file, or numbers by the name of a step: an array is judged as a program stored it, by the bound of its
-        dtype; rows of plain numbers as written by hand, to half a unit of the last digit, None where nothing is
-        given. Without answers, those under ``expect`` in the source.
+        A file, or numbers by the name of a step: an array is judged as a program stored it, by the
+        bound of its dtype; rows of plain numbers as written by hand, to half a unit of the last
+        digit, None where nothing is given. Without answers, those under ``expect`` in the source.
     dtype : str, optional
-        The format of the numbers, ``float64``, ``float32``, ``bfloat16`` or ``float16``, over what they say.
+        The format of the numbers, ``float64``, ``float32``, ``bfloat16`` or ``float16``, over what
+        they say.
     tolerance : float, optional
         How far a number may lie from the right one, in place of either rule.
     names : mapping, optional
@@ -253,14 +269,16 @@ def judge(
     >>> found.ok, found.first_wrong, int(found.steps["attn.scores"].bad.sum())
     (False, 'attn.scores', 1)
     """
-    from blockcalc.check.judge import Tolerance
+    from blockcalc.check.asked import layer_of, require_names, tolerance_of
     from blockcalc.check.run import catalogue, check, wants_gradients
+    from blockcalc.notebook.checked import Checked
 
     spec = load(source)
+    require_names(names)
+    room, layer = tolerance_of(tolerance), layer_of(layer)
     read = _answers(spec, answers, dtype)
-    trace = grad(spec) if wants_gradients([read], names) else run(spec)
-    room = None if tolerance is None else Tolerance(tolerance)
-    return check(trace, read, catalogue(spec, trace), room, names, layer)
+    trace = grad(spec) if wants_gradients([read], names, spec.points) else run(spec)
+    return as_kind(Checked, check(trace, read, catalogue(spec, trace), room, names, layer))
 
 
 def _answers(spec: Spec, answers: Given | None, dtype: str | None) -> Answers:
@@ -280,29 +298,6 @@ def _answers(spec: Spec, answers: Given | None, dtype: str | None) -> Answers:
     return stored_as(read, dtype)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A step in two runs; ``largest`` is the largest difference, None if one run lacks the step."""
-
-    a: str | None
-    b: str | None
-    largest: float | None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two runs with their steps in pairs."""
-
-    a: Trace
-    b: Trace
-    pairs: tuple[Pair, ...]
-
-    @property
-    def first(self) -> str | None:
-        """Name the first common step that differs."""
-        return next((pair.a for pair in self.pairs if pair.largest), None)
-
-
 def compare(a: Source, b: Source | None = None) -> Comparison:
     """Compute two blocks, or one in two orders, and pair their steps.
 
@@ -313,23 +308,11 @@ def compare(a: Source, b: Source | None = None) -> Comparison:
     >>> compare(sample("tiny")).first
     'attn.q'
     """
+    from blockcalc.notebook.comparison import compared as paired
+
     one = load(a)
     if b is None:
         first, second = (run(one.with_order(order)) for order in compared(one.order))
     else:
         first, second = run(one), run(b)
-    return Comparison(first, second, tuple(_pairs(first, second)))
-
-
-def _pairs(a: Trace, b: Trace) -> list[Pair]:
-    """Pair the steps of two runs and measure their differences."""
-    found = []
-    for i, j in align(a.program, b.program):
-        one = None if i is None else a.program.equations[i].out.name
-        two = None if j is None else b.program.equations[j].out.name
-        largest = None
-        if one is not None and two is not None and a[one].shape == b[two].shape:
-            with np.errstate(invalid="ignore"):
-                largest = float(np.nanmax(np.abs(b[two] - a[one]), initial=0.0))
-        found.append(Pair(one, two, largest))
-    return found
+    return paired(first, second)

@@ -13,6 +13,7 @@ import blockcalc
 from blockcalc import UsageError
 from blockcalc.errors import LookupFault
 from tests.helpers import TINY, TINY_SPEC, refused
+from tests.named import LOSSES, NORMS, ORDERS
 
 SPEC: Any = TINY_SPEC
 API: Any = blockcalc  # called with values of other types than it takes
@@ -29,14 +30,16 @@ def said(call: Callable[[], object]) -> str:
     ("sizes", "text"),
     [
         ({"activation": "foo"}, "activation is one of relu, gelu,"),
-        ({"order": "foo"}, "order is one of post, pre; this is 'foo'"),
-        ({"norm_kind": "foo"}, "norm_kind is one of layer, rms; this is 'foo'"),
+        ({"order": "foo"}, f"order is one of {ORDERS}; this is 'foo'"),
+        ({"norm_kind": "foo"}, f"norm_kind is one of {NORMS}; this is 'foo'"),
         ({"heads": 0}, "heads is a whole number of at least 1; this is 0"),
         ({"heads": 2.0}, "this is 2.0"),
         ({"heads": True}, "this is True"),
         ({"d_model": 0}, "d_model is a whole number of at least 1"),
         ({"layers": -2}, "layers is a whole number of at least 1"),
         ({"d_ff": -5}, "d_ff is"),
+        ({"d_model": 10**15 + 1}, "d_model is a whole number from 1 to 1000000000000000; this is 1000000000000001"),
+        ({"tokens": 10**5000}, "tokens is a whole number from 1 to 1000000000000000; this is a number of very many digits"),
         ({"d_ff": -(10**5000)}, "this is a number of very many digits"),
         ({"kv_heads": -1}, "kv_heads is a whole number of at least 0"),
         ({"batch": 0}, "batch is"),
@@ -65,7 +68,7 @@ def test_a_size_may_be_a_whole_number_of_numpy() -> None:
 
 @pytest.mark.parametrize("source", [TINY_SPEC, TINY])
 def test_an_unknown_order(source: Any) -> None:
-    text = "order is one of post, pre; this is 'posst' (did you mean 'post'?)"
+    text = f"order is one of {ORDERS}; this is 'posst' (did you mean 'post'?)"
     assert said(lambda: API.load(source, order="posst")) == text
     assert "this is ''" in said(lambda: API.load(source, order=""))
 
@@ -73,7 +76,7 @@ def test_an_unknown_order(source: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: SPEC.with_order([1]), "order is one of post, pre; this is a value of type list"),
+        (lambda: SPEC.with_order([1]), f"order is one of {ORDERS}; this is a value of type list"),
         (lambda: SPEC.with_softmax("foo"), "softmax is one of plain, shifted; this is 'foo'"),
         (lambda: SPEC.with_eps("a"), "eps is a finite number of at least 0; this is 'a'"),
         (lambda: SPEC.with_eps(-1), "this is -1"),
@@ -89,7 +92,7 @@ def test_an_unknown_order(source: Any) -> None:
         (lambda: API.sample({}), "this is a value of type dict"),
         (lambda: API.sample(np.ones(2)), "this is a value of type ndarray"),
         (lambda: API.sample("tiny2"), "this is 'tiny2' (did you mean 'tiny'?)"),
-        (lambda: API.grad(TINY_SPEC, 3), "loss is one of sum, mse, dot; this is 3"),
+        (lambda: API.grad(TINY_SPEC, 3), f"loss is one of {LOSSES}; this is 3"),
         (lambda: API.grad(TINY_SPEC, [1]), "this is a value of type list"),
         (lambda: API.grad(TINY_SPEC, ""), "this is ''"),
     ],
@@ -126,3 +129,42 @@ def test_a_path_may_be_of_bytes(tmp_path: Path) -> None:
 
     (tmp_path / "a.yaml").write_bytes(Path(TINY).read_bytes())
     assert blockcalc.load(Bytes()).order == "post"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "f9", "i4,,f4", {"names": ["a"]}, object(), 3])
+def test_a_dtype_is_float64_or_float32(dtype: Any) -> None:
+    assert "is not a supported dtype; use float64 or float32" in said(
+        lambda: API.run(TINY_SPEC, dtype)
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"tolerance": "1e-3"}, "tolerance is a finite number of at least 0; this is '1e-3'"),
+        ({"tolerance": -1}, "this is -1"),
+        ({"tolerance": float("nan")}, "this is nan"),
+        ({"tolerance": 10**400}, "this is a number of very many digits"),
+        ({"tolerance": True}, "this is True"),
+        ({"tolerance": 1j}, "this is a value of type complex"),
+        ({"layer": "0"}, "layer is a whole number of at least 0; this is '0'"),
+        ({"layer": -1}, "this is -1"),
+        ({"layer": 1.0}, "this is 1.0"),
+        ({"dtype": ["float32"]}, "dtype is one of float64, float32, bfloat16, float16; this is a value of type list"),
+        ({"names": "a"}, "names is a mapping of names in the answers to names of steps, both texts; this is 'a'"),
+        ({"names": {"a": 1}}, "both texts; this is 1"),
+        ({"names": {1: "attn.q"}}, "both texts; this is 1"),
+    ],
+)  # fmt: skip
+def test_an_option_of_judge_is_checked(options: dict[str, Any], text: str) -> None:
+    assert text in said(lambda: API.judge(TINY_SPEC, **options))
+
+
+def test_options_of_judge_may_be_numbers_of_numpy() -> None:
+    assert API.judge(TINY_SPEC, tolerance=np.float32(0.5), layer=np.int64(0)).ok
+
+
+def test_chain_is_a_flag() -> None:
+    assert said(lambda: API.grad(TINY_SPEC, chain=np.ones(2))) == (
+        "chain is True or False; this is a value of type ndarray"
+    )

@@ -1,0 +1,1 @@
+"""What Python gets: runs, specs and counts that show themselves in a notebook and at a prompt."""

@@ -1,0 +1,54 @@
+"""A checked file that shows itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from blockcalc.messages import say
+from blockcalc.nn import spec as plain
+from blockcalc.notebook.shown import in_one_line, printed, tokens
+
+if TYPE_CHECKING:
+    from blockcalc.explain.document import Piece
+
+
+class Spec(plain.Spec):
+    """A checked file; in a notebook it shows its conventions and its matrices."""
+
+    def __repr__(self) -> str:
+        """Say in one line what it is: title, order, sizes."""
+        from blockcalc.explain.head import sizes
+        from blockcalc.nn.block import build
+
+        title, order = in_one_line(self.title), say(f"word.{self.order}")
+        return say(
+            "repr.spec",
+            title=title,
+            order=order,
+            tokens=tokens(self.shapes["x"]),
+            sizes=sizes(build(self)),
+        )
+
+    def _repr_html_(self) -> str:
+        """Give the HTML for a notebook."""
+        from blockcalc.views.html.page import page
+
+        return page(self._pieces())
+
+    def show(self) -> None:
+        """Print its conventions and its matrices."""
+        printed(self._pieces())
+
+    def _pieces(self) -> Iterator[Piece]:
+        from blockcalc.explain.depth import Depth
+        from blockcalc.explain.document import Heading
+        from blockcalc.explain.head import head
+        from blockcalc.explain.steps import Explainer
+        from blockcalc.nn.block import build
+        from blockcalc.program.trace import Trace
+
+        trace = Trace(build(self), self.arrays, self.rounding)
+        yield head(self, trace)
+        yield Heading(say("heading.given"))
+        yield Explainer(self, trace, Depth()).given(trace.program.inputs)
