@@ -1,6 +1,7 @@
 """The entry point: ``blockcalc`` and ``python -m blockcalc``.
 
-Ctrl-C ends the process at once, even while libraries are being imported, so the handler is set first.
+Ctrl-C ends the process at once, even while libraries are being imported, so the handler is set
+first.
 """
 
 import os

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from blockcalc.cli import check, cost, files, run
 from blockcalc.cli.output import note
 from blockcalc.errors import BlockcalcError, Fault, InternalError, WriteError
 from blockcalc.messages import say
@@ -27,10 +26,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=False,
 )
-
-
-for commands in (run, check, cost, files):
-    commands.register(app)
 
 
 def _version(asked: bool) -> None:
@@ -60,6 +55,8 @@ def _tell(error: BlockcalcError) -> None:
 def main() -> None:
     """Run the command line; the only place where an exception becomes an exit code."""
     gc.disable()  # garbage collection would take a tenth of the time of a short process
+    # starting NumPy's threads would take as long as a small block; to be set before it is imported
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:

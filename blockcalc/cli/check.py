@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from blockcalc.cli.formats import with_formats
 from blockcalc.cli.groups import Without, grouped
-from blockcalc.cli.inputs import Backward, Errors, Reading, Screen, Writing
+from blockcalc.cli.inputs import Backward, Errors, Reading, Screen, Writing, parse_steps, waiting
 from blockcalc.cli.options import (
     FRAMED,
     AnswersArg,
@@ -31,7 +29,9 @@ from blockcalc.cli.options import (
 )
 from blockcalc.errors import BlockcalcError, Fault, InputError, UsageError
 from blockcalc.messages import say
-from blockcalc.shell.argv import Command
+from blockcalc.messages.words import listed
+from blockcalc.program.loss import is_backward
+from blockcalc.shell.argv import verdict
 
 if TYPE_CHECKING:
     from blockcalc.answers.answer import Answers
@@ -40,12 +40,6 @@ if TYPE_CHECKING:
     from blockcalc.explain.steps import Explainer
     from blockcalc.nn.spec import Spec
     from blockcalc.program.trace import Trace
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command(help=say("help.check"), cls=Command)(check)
-    app.command(help=say("help.mistakes"), cls=Command)(mistakes)
 
 
 @dataclass(frozen=True)
@@ -62,20 +56,36 @@ class Judging:
     steps: StepsOpt = None
 
     @property
-    def patterns(self) -> list[str]:
+    def patterns(self) -> tuple[str, ...]:
         """Give the patterns of ``--steps``."""
-        return [p.strip() for text in self.steps or [] for p in text.split(",") if p.strip()]
+        return parse_steps(self.steps)
 
-    def require(self, asked: Mapping[str, bool], fragment: bool, answers: bool) -> None:
+    def _of_answers(self) -> list[str]:
+        """Name the options given that say how answers are read and judged."""
+        given = {
+            "--map": self.names is not None,
+            "--dtype": self.dtype is not None,
+            "--layer": self.layer is not None,
+            "--tolerance": self.tolerance is not None,
+            "--score": self.score,
+        }
+        return [name for name, is_given in given.items() if is_given]
+
+    def require(
+        self, asked: Mapping[str, bool], fragment: bool, answers: bool, writing: Writing
+    ) -> None:
         """Refuse options that do not go together."""
         if self.blank and self.power:
             raise UsageError(Fault(say("check.two")))
-        if (self.blank or self.power) and (answers or fragment or any(asked.values())):
+        alone = self.blank or self.power
+        if alone and (answers or fragment or any(asked.values())):
             raise UsageError(Fault(say("check.alone")))
+        if (self.blank or self.power) and (unused := self._of_answers()):
+            raise UsageError(Fault(say("check.of_answers", names=listed(unused))))
+        if self.power and (writing.output is not None or writing.force):
+            raise UsageError(Fault(say("check.power_output"), hint=say("check.power_output.hint")))
         if self.steps and not (self.blank or self.power):
             raise UsageError(Fault(say("check.steps_of")))
-        if self.steps and not self.patterns:
-            raise UsageError(Fault(say("cli.no_steps")))
 
 
 @with_formats(("pieces", "data", "rows"), "help.check")
@@ -94,47 +104,68 @@ def check(
     errors: Errors,
 ) -> None:
     """Judge a person's numbers."""
-    judging.require(asked or {}, fragment, bool(answers))
+    judging.require(asked or {}, fragment, bool(answers), writing)
+    if [file, *(answers or ()), judging.names].count("-") > 1:
+        raise UsageError(Fault(say("cli.stdin_twice")))
     tolerance = parse_tolerance(judging.tolerance)
     spec = reading.spec(file)
     gradients = backward.loss is not None or backward.lr is not None
     if judging.blank or judging.power:
-        trace = _work(spec, backward, gradients)
+        _require_rate(backward, judging.patterns)
+        trace = _work(spec, backward, gradients or any(map(is_backward, judging.patterns)))
         if judging.power:
             _power(trace, spec, screen, judging.patterns)
         else:
-            writing.send(_blank(spec, trace, judging.patterns, file).encode())
+            writing.send(_blank(spec, trace, judging.patterns, file, backward).encode())
         return
     from blockcalc.answers.read import read_map
     from blockcalc.check.run import wants_gradients
 
-    renames = read_map(judging.names) if judging.names else {}
+    with waiting(judging.names):
+        renames = read_map(judging.names) if judging.names else {}
     read = _read(spec, file, answers or (), judging.dtype)
     good = [one for one in read if not isinstance(one, BlockcalcError)]
-    trace = _work(spec, backward, gradients or wants_gradients(good, renames))
+    trace = _work(spec, backward, gradients or wants_gradients(good, renames, spec.points))
     checked = _checked(spec, trace, read, tolerance, renames, judging.layer)
-    _show(spec, checked, asked or {}, fragment, judging.score, screen, writing)
-    if len(checked) == 1 and checked[0].matched.unmatched and not checked[0].matched.steps:
-        raise typer.Exit(2)  # nothing in a dump is a step: nothing was judged
-    if not all(one.ok for one in checked):
-        raise typer.Exit(1)
+    with verdict(_exit_code(checked)):
+        _show(spec, checked, asked or {}, fragment, judging.score, screen, writing)
+
+
+def _exit_code(all_checked: Sequence[Checked]) -> int:
+    """Give 0 where nothing is wrong, 1 where something is, 2 where nothing could be judged."""
+    from blockcalc.check.run import JUDGED, OPEN
+
+    if all(one.ok for one in all_checked):
+        return 0
+    return 1 if any(one.state in (JUDGED, OPEN) for one in all_checked) else 2
 
 
 def _work(spec: Spec, backward: Backward, gradients: bool) -> Trace:
     """Work the block, and its backward pass where gradients are asked for."""
+    from blockcalc.shell.progress import progress
+
     if gradients:
         from blockcalc.gradients.run import work_gradients
 
-        return work_gradients(spec, backward.kind, False, backward.rate())
+        with progress(say("progress.computing")):
+            return work_gradients(spec, backward.kind, False, backward.rate())
     from blockcalc.nn.run import run
 
-    return run(spec)
+    with progress(say("progress.computing")):
+        return run(spec)
+
+
+def _require_rate(backward: Backward, names: Sequence[str]) -> None:
+    """Refuse new weights without the learning rate that they are made with."""
+    new = next((name for name in names if name.split(".")[0] == "new"), None)
+    if new and backward.lr is None:
+        raise UsageError(Fault(say("check.rate", name=new), hint=say("check.rate.hint")))
 
 
 def _read(
     spec: Spec, file: str | None, names: Sequence[str], dtype: str | None
 ) -> list[Answers | BlockcalcError]:
-    """Read every file of answers; one that cannot be read stops the others only where it is the only one."""
+    """Read every file of answers; an unreadable one is an error only if it is the only one."""
     from blockcalc.answers.read import answers_of, read_answers, stored_as
 
     if not names:
@@ -146,7 +177,8 @@ def _read(
     found: list[Answers | BlockcalcError] = []
     for name in names:
         try:
-            found.append(read_answers(name, dtype))
+            with waiting(name):
+                found.append(read_answers(name, dtype))
         except InputError as error:
             if len(names) == 1:
                 raise
@@ -166,15 +198,18 @@ def _checked(
     from blockcalc.answers.answer import Answers, Unreadable
     from blockcalc.check.run import catalogue
     from blockcalc.check.run import check as judged
+    from blockcalc.shell.progress import progress
 
-    every = catalogue(spec, trace)
     found = []
-    for one in read:
-        if isinstance(one, BlockcalcError):
-            fault = one.faults[0]
-            name = fault.place.file if fault.place else ""
-            one = Answers(name, (), (Unreadable(name, fault.message, fault.place),))
-        found.append(judged(trace, one, every, tolerance, renames, layer))
+    with progress(say("progress.judging")) as shown:
+        every = catalogue(spec, trace)
+        for one in read:
+            if isinstance(one, BlockcalcError):
+                fault = one.faults[0]
+                name = fault.place.file if fault.place else ""
+                one = Answers(name, (), (Unreadable(name, fault.message, fault.place),))
+            shown.text = say("progress.judging.one", name=one.source)
+            found.append(judged(trace, one, every, tolerance, renames, layer))
     return found
 
 
@@ -189,15 +224,11 @@ def _show(
 ) -> None:
     """Print what was found, or write it in another format."""
     from blockcalc.check.explain import check_document
-    from blockcalc.views import choose_format
 
     explains = _explains(checked[0].judgement.trace)
     document = check_document(spec, checked, score, explains)
     if any(asked.values()) or writing.output:
-        chosen = choose_format(asked, writing.output)
-        if fragment and not chosen.document:
-            raise UsageError(Fault(say("cli.fragment", names=FRAMED)))
-        writing.send(chosen.write(document, fragment))
+        writing.write(document, writing.formats(asked, fragment), "check", fragment)
         return
     if fragment:
         raise UsageError(Fault(say("cli.fragment", names=FRAMED)))
@@ -218,31 +249,42 @@ def _explains(trace: Trace) -> type[Explainer]:
 def parse_tolerance(text: str | None) -> Tolerance | None:
     """Read ``1e-3``, ``abs:1e-6`` or ``abs:1e-6,rel:1e-4``."""
     from blockcalc.check.judge import Tolerance
+    from blockcalc.files.source import short
+    from blockcalc.files.yaml_text import plain_scalar
 
     if text is None:
         return None
-    found = {"abs": 0.0, "rel": 0.0}
+    found: dict[str, float] = {}
     for part in text.split(","):
         kind, colon, number = part.strip().rpartition(":")
-        try:
-            value = float(number)
-        except ValueError:
-            value = -1.0
-        if (kind if colon else "abs") not in found or not 0 <= value < float("inf"):
-            raise UsageError(Fault(say("check.tolerance", text=text)))
-        found[kind if colon else "abs"] = value
-    return Tolerance(found["abs"], found["rel"])
+        kind = kind if colon else "abs"
+        value = plain_scalar(number.strip())
+        real = type(value) in (int, float) and 0 <= value <= sys.float_info.max
+        if kind not in ("abs", "rel") or kind in found or not real:
+            raise UsageError(Fault(say("check.tolerance", text=short(text))))
+        found[kind] = float(value)
+    return Tolerance(found.get("abs", 0.0), found.get("rel", 0.0))
 
 
-def _blank(spec: Spec, trace: Trace, patterns: Sequence[str], file: str | None) -> str:
-    """Write answers to fill in."""
+def _blank(
+    spec: Spec, trace: Trace, patterns: Sequence[str], file: str | None, backward: Backward
+) -> str:
+    """Write answers to fill in; with gradients, of which loss they are."""
     from blockcalc.answers.blank import blank_text
     from blockcalc.explain.depth import Depth, chosen_steps
+    from blockcalc.gradients.loss import choose_loss, loss_text
 
     names = chosen_steps(trace.program, patterns) if patterns else None
     explainer = _explains(trace)(spec, trace, Depth())
     titles = {s.equation.out.name: explainer.step_title(s) for s in trace.steps()}
-    return blank_text(trace.program, names, titles, Path(file).name if file else "FILE")
+    given = {"loss": backward.kind, "lr": backward.lr}
+    options = "".join(f" --{key} {value}" for key, value in given.items() if value is not None)
+    notes = []
+    if trace.program.forward is not None:
+        loss = choose_loss(spec, backward.kind)
+        notes.append(say("answers.blank.loss", loss=loss_text(spec, loss)))
+    name = Path(file).name if file else "FILE"
+    return blank_text(trace.program, names, titles, name, options, notes)
 
 
 def _power(trace: Trace, spec: Spec, screen: Screen, patterns: Sequence[str]) -> None:
@@ -262,7 +304,7 @@ def _power(trace: Trace, spec: Spec, screen: Screen, patterns: Sequence[str]) ->
 def mistakes(as_json: AsJsonOpt = False, *, screen: Screen, errors: Errors) -> None:
     """List the catalogue of mistakes."""
     from blockcalc.check.power import mistake_pieces, mistakes_data
-    from blockcalc.views.json import json_bytes
+    from blockcalc.views.formats.json import json_bytes
 
     if as_json:
         sys.stdout.buffer.write(json_bytes(mistakes_data()))

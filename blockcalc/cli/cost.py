@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from blockcalc.cli.formats import with_formats
 from blockcalc.cli.groups import Without, grouped
-from blockcalc.cli.inputs import Errors, Screen, Writing
+from blockcalc.cli.inputs import Errors, Screen, Writing, stem_of
 from blockcalc.cli.options import (
     BatchOpt,
     BiasOpt,
@@ -35,7 +33,6 @@ from blockcalc.cli.options import (
 )
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
-from blockcalc.shell.argv import Command
 
 if TYPE_CHECKING:
     from blockcalc.costs.plan import Plan
@@ -43,12 +40,6 @@ if TYPE_CHECKING:
 
 
 RESIZED = ("tokens", "batch", "layers")  # the sizes of a file that options can override
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command(help=say("help.shapes"), cls=Command)(shapes)
-    app.command(help=say("help.cost"), cls=Command)(cost)
 
 
 @dataclass(eq=False, repr=False)
@@ -78,6 +69,12 @@ class Counted:
         found = {name: getattr(self, name) for name in names}
         found["order"] = self.norm.value if self.norm else None
         return {key: value for key, value in found.items() if value is not None}
+
+    @property
+    def name(self) -> str:
+        """Name what is counted, for the names of files."""
+        given = self.sizes().keys() - {"order", *RESIZED}
+        return self.preset or ("block" if given and self.file is None else stem_of(self.file))
 
     def plan(self) -> Plan:
         """Make the plan.
@@ -135,7 +132,7 @@ def shapes(
     from blockcalc.explain.document import Document
 
     document = Document(lambda: shape_pieces(plan), lambda: shapes_data(plan))
-    _give(document, asked or {}, writing, screen)
+    _give(document, asked or {}, writing, screen, counted.name)
 
 
 @with_formats(("pieces", "data"), "help.cost")
@@ -169,14 +166,14 @@ def cost(
     from blockcalc.explain.document import Document
 
     document = Document(lambda: cost_pieces(plan, axis), lambda: cost_data(plan, axis))
-    _give(document, asked or {}, writing, screen)
+    _give(document, asked or {}, writing, screen, counted.name)
 
 
-def _give(document: Document, asked: Mapping[str, bool], writing: Writing, screen: Screen) -> None:
+def _give(
+    document: Document, asked: Mapping[str, bool], writing: Writing, screen: Screen, name: str
+) -> None:
     """Show a document in the terminal, or write it."""
     if writing.output is None and not any(asked.values()):
         screen.terminal().print(document.pieces())
         return
-    from blockcalc.views import choose_format
-
-    writing.send(choose_format(asked, writing.output).write(document))
+    writing.write(document, writing.formats(asked), name)

@@ -1,4 +1,4 @@
-"""The commands about files: ``samples``, ``import``, ``weights``, ``schema`` and ``format``."""
+"""The commands about files and pages: samples, import, weights, schema, format and docs."""
 
 from __future__ import annotations
 
@@ -16,23 +16,17 @@ from blockcalc.cli.options import (
     ForceOpt,
     LayerOpt,
     ModelArg,
+    NewDFfOpt,
+    NewDModelOpt,
+    NewHeadsOpt,
+    NewTokensOpt,
     PageArg,
+    StyleOpt,
     WeightsArg,
 )
 from blockcalc.cli.output import encodable, note, wrote
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
-from blockcalc.shell.argv import Command
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command(help=say("help.samples"), cls=Command)(samples)
-    app.command("import", help=say("help.import"), cls=Command)(import_)
-    app.command(help=say("help.weights"), cls=Command)(weights)
-    app.command(help=say("help.schema"), cls=Command)(schema)
-    app.command("format", help=say("help.format"), cls=Command)(format_)
-    app.command(help=say("help.docs"), cls=Command)(docs)
 
 
 @grouped
@@ -52,6 +46,38 @@ def samples(copy: CopyOpt = None, force: ForceOpt = False, *, errors: Errors) ->
 
     for written in write_folder(copy, {p.name: p.read_bytes() for p in kept.files()}, force):
         wrote(written)
+
+
+@grouped
+def new(
+    tokens: NewTokensOpt = 3,
+    d_model: NewDModelOpt = 4,
+    heads: NewHeadsOpt = 1,
+    style: StyleOpt = "post",
+    d_ff: NewDFfOpt = None,
+    *,
+    writing: Writing,
+    errors: Errors,
+) -> None:
+    """Write a file to fill in."""
+    from blockcalc.docs.template import Wanted, template
+    from blockcalc.views import target
+
+    path = target(writing.output, ".yaml")
+    file = "FILE" if path is None else Path(path).name
+    content = template(Wanted(tokens, d_model, heads, style, d_ff), file)
+    _write_text(content, path, writing)
+
+
+def _write_text(content: str, path: str | None, writing: Writing) -> None:
+    """Write a text to standard output, or to a file, with a note."""
+    if path is None:
+        typer.echo(encodable(content, sys.stdout.encoding), nl=False)
+        return
+    from blockcalc.cli.output import write_file
+
+    write_file(path, content.encode(), writing.force)
+    wrote(path)
 
 
 @grouped
@@ -95,7 +121,7 @@ def weights(path: WeightsArg, *, errors: Errors) -> None:
     from blockcalc.notation.signs import clean
 
     found = [
-        (clean(t.name or "(the matrix)"), dims(t.shape), t.dtype, "; ".join(t.remarks))
+        (clean(t.name or say("weights.unnamed")), dims(t.shape), t.dtype, "; ".join(t.remarks))
         for t in listed_tensors(Path(path))
     ]
     widths = [max((len(row[i]) for row in found), default=0) for i in range(2)]

@@ -14,6 +14,17 @@ from blockcalc.messages import known, say
 from blockcalc.views import FORMATS
 
 
+def formats_of(parts: Sequence[str]) -> list[str]:
+    """Name the formats that write one of these parts of a document.
+
+    Examples
+    --------
+    >>> formats_of(["arrays", "rows"])
+    ['csv', 'npz']
+    """
+    return [name for name, form in FORMATS.items() if form.part in parts]
+
+
 def with_formats(parts: Sequence[str], texts: str = "help") -> Callable[..., Callable[..., None]]:
     """Add to a command one flag for each format that writes one of these parts of a document.
 
@@ -22,11 +33,12 @@ def with_formats(parts: Sequence[str], texts: str = "help") -> Callable[..., Cal
     Parameters
     ----------
     parts : sequence of str
-        ``pieces``, ``data``, ``arrays``: the parts that the documents of the command have.
+        ``pieces``, ``data``, ``arrays``, ``rows``: the parts that the documents of the command
+        have.
     texts : str
         The prefix of special texts for the flags: ``help.cost`` for ``help.cost.json``.
     """
-    names = [name for name, form in FORMATS.items() if form.part in parts]
+    names = formats_of(parts)
 
     def flag(name: str) -> Any:
         own = f"{texts}.{name}"

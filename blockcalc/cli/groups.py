@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 @dataclass(frozen=True)
 class Without:
-    """Options of a group that a command does not have: ``Annotated[Showing, Without("detail")]``."""
+    """Options that a command lacks in a group: ``Annotated[Showing, Without("detail")]``."""
 
     names: tuple[str, ...]
 
@@ -21,6 +21,8 @@ class Without:
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of every dataclass among its parameters.
+
+    A dataclass that has a ``close`` is closed when the command ends.
 
     Examples
     --------
@@ -63,7 +65,12 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             name: kind(**{key: given.pop(key) for key in own})
             for name, (kind, own) in groups.items()
         }
-        command(**given, **made)
+        try:
+            command(**given, **made)
+        finally:
+            for group in made.values():
+                if close := getattr(group, "close", None):
+                    close()
 
     return signed(called, found)
 

@@ -53,8 +53,8 @@ def words(kind: type[StrEnum]) -> str:
 
     Examples
     --------
-    >>> words(Order)
-    'post|pre'
+    >>> words(StrEnum("Side", ["LEFT", "RIGHT"]))
+    'left|right'
     """
     return "|".join(kind)
 
@@ -70,8 +70,20 @@ FRAMED = ", ".join(f"--{name}" for name, form in FORMATS.items() if form.documen
 
 # the types of parameters, one for each option ----------------------------------------------------
 
+
+def _file_of(word: str | None) -> str | None:
+    """Give the file that an argument names; ``@tiny`` is a sample."""
+    if word is None or not word.startswith("@"):
+        return word
+    from blockcalc.docs.samples import file_of
+
+    return file_of(word)
+
+
 Formats = Mapping[str, bool] | None  # a flag for each: see ``with_formats``
-FileArg = Annotated[str | None, typer.Argument(metavar="FILE", help=say("help.file"))]
+FileArg = Annotated[
+    str | None, typer.Argument(metavar="FILE", help=say("help.file"), callback=_file_of)
+]
 NormOpt = Annotated[
     Order | None, typer.Option("--norm", metavar=words(Order), help=say("help.norm"))
 ]
@@ -98,8 +110,14 @@ DigitsOpt = Annotated[
 VerifyOpt = Annotated[bool, typer.Option("--verify", help=say("help.verify"))]
 AllOpt = Annotated[bool, typer.Option("--all", help=say("help.all"))]
 NoProseOpt = Annotated[bool, typer.Option("--no-prose", help=say("help.no_prose"))]
+RowOpt = Annotated[str | None, typer.Option("--row", metavar="TOKEN", help=say("help.row"))]
+CellOpt = Annotated[str | None, typer.Option("--cell", metavar="N,N", help=say("help.cell"))]
+BriefOpt = Annotated[bool, typer.Option("--brief", help=say("help.brief"))]
+HeatOpt = Annotated[bool, typer.Option("--heat", help=say("help.heat"))]
+ShadeOpt = Annotated[bool, typer.Option("--heat", help=say("help.export.heat"))]
 ColorOpt = Annotated[Color, typer.Option("--color", metavar=words(Color), help=say("help.color"))]
 NoColorOpt = Annotated[bool, typer.Option("--no-color", help=say("help.no_color"))]
+NoPagerOpt = Annotated[bool, typer.Option("--no-pager", help=say("help.no_pager"))]
 ErrorOpt = Annotated[
     ErrorFormat,
     typer.Option("--error-format", metavar=words(ErrorFormat), help=say("help.error_format")),
@@ -126,12 +144,35 @@ NormKindOpt = Annotated[
     str | None, typer.Option("--norm-kind", metavar="NAME", help=say("help.norm_kind"))
 ]
 BiasOpt = Annotated[bool | None, typer.Option("--bias/--no-bias", help=say("help.bias"))]
+
+
+def _wanted(key: str) -> Any:
+    """Make an option for a size of a file to fill in; larger ones are not filled in by hand."""
+    text = say(f"help.new.{key}")
+    return typer.Option(f"--{key.replace('_', '-')}", metavar="N", min=1, max=64, help=text)
+
+
+NewTokensOpt = Annotated[int, _wanted("tokens")]
+NewDModelOpt = Annotated[int, _wanted("d_model")]
+NewHeadsOpt = Annotated[int, _wanted("heads")]
+NewDFfOpt = Annotated[int | None, _wanted("d_ff")]
+StyleOpt = Annotated[
+    str,
+    typer.Option(
+        "--style", metavar="NAME", help=say("help.new.style", names="post, pre, gpt2, bert, llama")
+    ),
+]
 OutputOpt = Annotated[
     str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.output"))
 ]
 ForceOpt = Annotated[bool, typer.Option("--force", help=say("help.force"))]
 OtherArg = Annotated[
-    str | None, typer.Argument(metavar="OTHER", help=say("help.other", first=FIRST, second=SECOND))
+    str | None,
+    typer.Argument(
+        metavar="OTHER",
+        help=say("help.other", first=FIRST, second=SECOND),
+        callback=_file_of,
+    ),
 ]
 GradOpt = Annotated[bool, typer.Option("--grad", help=say("help.export.grad"))]
 FragmentOpt = Annotated[bool, typer.Option("--fragment", help=say("help.fragment", names=FRAMED))]

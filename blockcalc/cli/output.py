@@ -6,14 +6,16 @@ import os
 import signal
 import stat
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
-from blockcalc.errors import Fault, Place, WriteError
+from blockcalc.errors import BlockcalcError, Fault, Place, WriteError
 from blockcalc.messages import say
+
+MOST_NOTES = 6  # files that are named one by one
 
 
 @contextmanager
@@ -30,8 +32,8 @@ def _undisturbed() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def write_file(target: str, content: bytes, force: bool = False) -> None:
-    """Write a file completely or not at all.
+def write_file(target: str, content: bytes | Iterable[bytes], force: bool = False) -> None:
+    """Write a file completely or not at all; the content may come in parts.
 
     Raises
     ------
@@ -42,7 +44,11 @@ def write_file(target: str, content: bytes, force: bool = False) -> None:
         _write_whole(target, content, force)
 
 
-def _write_whole(target: str, content: bytes, force: bool) -> None:
+def _parts(content: bytes | Iterable[bytes]) -> Iterable[bytes]:
+    return (content,) if isinstance(content, bytes) else content
+
+
+def _write_whole(target: str, content: bytes | Iterable[bytes], force: bool) -> None:
     temporary: str | None = None
     taken = Fault(say("write.exists"), Place(target), say("write.exists.hint"))
     try:
@@ -54,9 +60,12 @@ def _write_whole(target: str, content: bytes, force: bool) -> None:
         mode = path.stat().st_mode if path.exists() else None
         if mode is not None and not stat.S_ISREG(mode):
             raise WriteError(Fault(say("write.special"), Place(target)))
+        import tempfile
+
         handle, temporary = tempfile.mkstemp(prefix=".blockcalc-", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            for part in _parts(content):
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
@@ -94,36 +103,96 @@ def _umask() -> int:
     return mask
 
 
-def write_folder(target: str, contents: dict[str, bytes], force: bool = False) -> list[str]:
+def write_folder(
+    target: str, contents: Mapping[str, bytes | Iterable[bytes]], force: bool = False
+) -> list[str]:
     """Write several files into a folder, which is created if it is missing.
 
-    Nothing is written if one of them exists and ``force`` is not given.
+    Raises
+    ------
+    WriteError
+        One of them exists and ``force`` is not given, or one cannot be written. Those that were
+        new are then removed, and the error names the others, which were overwritten.
     """
+    if not target:
+        raise WriteError(Fault(say("write.no_name"), Place("--copy")))
     folder = Path(target)
+    files = {str(folder / name): content for name, content in contents.items()}
+    there = [name for name in files if os.path.lexists(name)]
+    if there and not force:
+        raise WriteError(Fault(say("write.exists"), Place(there[0]), say("write.exists.hint")))
+    made: list[Path] = []
+    written: list[str] = []
     try:
-        if not target:
-            raise WriteError(Fault(say("write.no_name"), Place("--copy")))
-        taken = [name for name in contents if os.path.lexists(folder / name)]
-        if taken and not force:
-            place = Place(str(folder / taken[0]))
-            raise WriteError(Fault(say("write.exists"), place, say("write.exists.hint")))
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        message = say("write.failed", problem=error.strerror or str(error))
-        raise WriteError(Fault(message, Place(target))) from None
-    for name, content in contents.items():
-        write_file(str(folder / name), content, force)
-    return [str(folder / name) for name in contents]
+        for part in (*reversed(folder.parents), folder):
+            if not part.is_dir():
+                part.mkdir()
+                made.append(part)
+        for name, content in files.items():
+            write_file(name, content, force)
+            written.append(name)
+    except BaseException as error:
+        _take_back([name for name in written if name not in there], made)
+        left = [name for name in written if name in there]
+        if isinstance(error, BlockcalcError) and left:
+            from blockcalc.notation.signs import clean
+
+            hint = say("write.part", names=", ".join(map(clean, left)))
+            raise type(error)(replace(error.faults[0], hint=hint)) from None
+        if isinstance(error, OSError):
+            message = say("write.failed", problem=error.strerror or str(error))
+            raise WriteError(Fault(message, Place(target))) from None
+        raise
+    return written
 
 
-def send(content: bytes, output: str | None, force: bool) -> None:
+def _take_back(names: Sequence[str], folders: Sequence[Path]) -> None:
+    """Remove files that were just written, and the folders that were made for them."""
+    with suppress(OSError):
+        for name in names:
+            os.unlink(name)
+        for folder in reversed(folders):
+            folder.rmdir()
+
+
+def send(content: bytes | Iterable[bytes], output: str | None, force: bool) -> None:
     """Write output to standard output, or to a file with a note."""
-    if output in (None, "-"):
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+    from blockcalc.shell.progress import counted, progress
+
+    piped = output in (None, "-")
+    if piped and sys.stdout.isatty():
+        _print(_parts(content))
         return
-    write_file(str(output), content, force)
-    wrote(output)
+    with progress(say("progress.writing")) as shown:
+        parts = counted(_parts(content), shown)
+        if piped:
+            _print(parts)
+        else:
+            write_file(str(output), parts, force)
+    if not piped:
+        wrote(output)
+
+
+def _print(parts: Iterable[bytes]) -> None:
+    for part in parts:
+        sys.stdout.buffer.write(part)
+    sys.stdout.buffer.flush()
+
+
+def send_folder(contents: Mapping[str, Iterable[bytes]], output: str, force: bool) -> None:
+    """Write files into a folder, with a note for each of a few, or one for many."""
+    from blockcalc.shell.progress import counted, progress
+
+    with progress(say("progress.writing")) as shown:
+        parts = {name: counted(own, shown) for name, own in contents.items()}
+        written = write_folder(output, parts, force)
+    if len(written) > MOST_NOTES:
+        from blockcalc.notation.signs import clean
+
+        note(say("cli.wrote_many", n=len(written), path=clean(output)))
+        return
+    for name in written:
+        wrote(name)
 
 
 def wrote(path: str | None) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from blockcalc.cli.formats import with_formats
+from blockcalc.cli.formats import formats_of, with_formats
 from blockcalc.cli.groups import Without, grouped
 from blockcalc.cli.inputs import (
     Backward,
@@ -18,50 +16,53 @@ from blockcalc.cli.inputs import (
     Showing,
     Writing,
     parse_depths,
+    stem_of,
 )
 from blockcalc.cli.options import (
-    FRAMED,
     DepthsOpt,
     FileArg,
     Formats,
     FragmentOpt,
     GradOpt,
+    HeatOpt,
     NumericOpt,
     OtherArg,
+    ShadeOpt,
     VerifyOpt,
 )
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 from blockcalc.nn.orders import compared
-from blockcalc.shell.argv import Command
-from blockcalc.views import FORMATS
+from blockcalc.shell.argv import verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from blockcalc.explain.depth import Depth
+    from blockcalc.explain.document import Piece
     from blockcalc.nn.spec import Spec
     from blockcalc.program.trace import Trace
     from blockcalc.views.terminal import Terminal
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command(help=say("help.run"), cls=Command)(run)
-    app.command(help=say("help.grad"), cls=Command)(grad)
-    app.command(help=say("help.compare"), cls=Command)(compare)
-    app.command(help=say("help.export", names=", ".join(FORMATS)), cls=Command)(export)
+EXPORTED = ("pieces", "data", "arrays", "rows", "pictures")  # the parts that a run has
+HELP = {"names": ", ".join(formats_of(EXPORTED))}  # the fields of help texts
 
 
 def _load(file: str | None, reading: Reading) -> tuple[Spec, Trace]:
     """Read a file, and compute it."""
     spec = reading.spec(file)
     from blockcalc.nn.run import run as work
+    from blockcalc.shell.progress import progress
 
-    return spec, work(spec)
+    with progress(say("progress.computing")):
+        return spec, work(spec)
 
 
 @grouped
 def run(
     file: FileArg = None,
     verify: VerifyOpt = False,
+    heat: HeatOpt = False,
     *,
     reading: Reading,
     showing: Showing,
@@ -75,15 +76,28 @@ def run(
     from blockcalc.explain.steps import explain
 
     terminal = screen.terminal()
-    pieces = explain(spec, trace, replace(showing.depth(), verify=verify))
+    depth = replace(showing.depth(pictures=True), verify=verify)
+    pieces = explain(spec, trace, depth)
+    if heat:
+        pieces = _shaded(spec, trace, depth)
     first = next(pieces, None)
     if file is None:
         terminal.write((say("cli.embedded"), "quiet"))
         if not showing.steps:
             terminal.blank()
-    if first is not None:
-        terminal.show(first)
-    terminal.print(pieces)
+    terminal.print(pieces if first is None else chain([first], pieces))
+
+
+def _shaded(spec: Spec, trace: Trace, depth: Depth) -> Iterator[Piece]:
+    """Make the heat maps, which work no cell."""
+    from blockcalc.explain.depth import Detail
+    from blockcalc.explain.picture.heat import heat
+
+    others = {"--verify": depth.verify, "--row": depth.row, "--cell": depth.cell,
+              "--detail cells": depth.detail == Detail.cells}  # fmt: skip
+    if given := [name for name, value in others.items() if value]:
+        raise UsageError(Fault(say("cell.alone", options=", ".join(["--heat", *given]))))
+    return heat(spec, trace, depth)
 
 
 @grouped
@@ -114,23 +128,26 @@ def grad(
     rate = backward.rate()
     if numeric and spec.rounding:
         raise UsageError(Fault(say("numeric.round")))
-    trace = work_gradients(spec, kind, backward.chain, rate)
+    from blockcalc.shell.progress import progress
+
+    with progress(say("progress.computing")):
+        trace = work_gradients(spec, kind, backward.chain, rate)
     from blockcalc.gradients.differences import differences
     from blockcalc.gradients.explain import explain_gradient
 
-    found_numeric = differences(spec, kind, trace) if numeric else []
-    pieces = explain_gradient(spec, trace, showing.depth())
-    if file is None:
-        terminal.write((say("cli.embedded"), "quiet"))
-    terminal.print(pieces)
-    if rate is not None:
-        _descend(terminal, spec, trace, kind, rate, showing.digits)
-    if numeric:
-        from blockcalc.gradients.tables import numeric as beside
+    with progress(say("progress.differences")):
+        found_numeric = differences(spec, kind, trace) if numeric else []
+    pieces = explain_gradient(spec, trace, showing.depth(pictures=True))
+    with verdict(1 if any(d.wrong for d in found_numeric) else 0):
+        if file is None:
+            terminal.write((say("cli.embedded"), "quiet"))
+        terminal.print(pieces)
+        if rate is not None:
+            _descend(terminal, spec, trace, kind, rate, showing.digits)
+        if numeric:
+            from blockcalc.gradients.tables import numeric as beside
 
-        terminal.print(beside(found_numeric))
-        if any(d.wrong for d in found_numeric):
-            raise typer.Exit(1)
+            terminal.print(beside(found_numeric))
 
 
 def _stacks(terminal: Terminal, spec: Spec, counts: list[int], kind: str | None) -> None:
@@ -160,7 +177,7 @@ def compare(
     other: OtherArg = None,
     *,
     reading: Annotated[Reading, Without("norm")],
-    showing: Annotated[Showing, Without("detail", "no_prose")],
+    showing: Annotated[Showing, Without("detail", "no_prose", "row", "cell")],
     screen: Screen,
     errors: Errors,
 ) -> None:
@@ -180,7 +197,7 @@ def compare(
     screen.terminal().print(pieces(first, second, depth))
 
 
-@with_formats(("pieces", "data", "arrays"))
+@with_formats(EXPORTED)
 @grouped
 def export(
     file: FileArg = None,
@@ -190,28 +207,26 @@ def export(
     backward: Backward,
     writing: Writing,
     fragment: FragmentOpt = False,
+    heat: ShadeOpt = False,
     reading: Reading,
-    showing: Showing,
+    showing: Annotated[Showing, Without("brief")],
     errors: Errors,
 ) -> None:
     """Write every step in an export format."""
-    from blockcalc.views import choose_format
-
-    output = writing.output
-    chosen = choose_format(asked or {}, output)
-    if fragment and not chosen.document:
-        raise UsageError(Fault(say("cli.fragment", names=FRAMED)))
-    if chosen.binary and output in (None, "-") and sys.stdout.isatty():
-        raise UsageError(Fault(say("cli.binary", name=chosen.name)))
+    formats = writing.formats(asked or {}, fragment)
+    if heat and not any(form.part == "pictures" for form in formats):
+        raise UsageError(Fault(say("svg.heat")))
     if not grad and (backward.loss or backward.chain or backward.lr):
         raise UsageError(Fault(say("cli.needs_grad")))
     if grad:
         from blockcalc.gradients.explain import explain_gradient as explained
         from blockcalc.gradients.run import work_gradients
+        from blockcalc.shell.progress import progress
 
         rate = backward.rate()
         spec = reading.spec(file)
-        trace = work_gradients(spec, backward.kind, backward.chain, rate)
+        with progress(say("progress.computing")):
+            trace = work_gradients(spec, backward.kind, backward.chain, rate)
     else:
         from blockcalc.explain.steps import explain as explained
 
@@ -219,4 +234,5 @@ def export(
     depth = showing.depth()
     from blockcalc.explain.data import run_document
 
-    writing.send(chosen.write(run_document(spec, trace, depth, explained), fragment))
+    document = run_document(spec, trace, depth, explained, heat)
+    writing.write(document, formats, stem_of(file), fragment)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from numbers import Real
+from operator import index
+from typing import Any
 
 from blockcalc.errors import Fault, UsageError
-from blockcalc.messages import say
+from blockcalc.limits import MOST_COUNT
+from blockcalc.messages import known, say
 
 MOST_LISTED = 40
 
@@ -63,7 +69,7 @@ def _near(word: str, names: list[str]) -> list[str]:
 
 
 def described(value: object) -> str:
-    """Describe a value of Python: a text in quotes, a number or None as it is, the type of all else.
+    """Describe a value of Python: a text in quotes, a number or None as it is, else the type.
 
     Examples
     --------
@@ -91,9 +97,47 @@ def require_word(what: str, value: object, known: Collection[str]) -> None:
         raise UsageError(Fault(text, hint=hint))
 
 
+def require_whole(what: str, value: Any, low: int) -> int:
+    """Convert a whole number of any type, also one of NumPy; raise an error for anything else."""
+    words = {"name": what, "low": low, "got": described(value)}
+    with suppress(TypeError):
+        if not isinstance(value, bool) and index(value) > MOST_COUNT:
+            raise UsageError(Fault(say("size.whole.to", high=MOST_COUNT, **words)))
+        if not isinstance(value, bool) and index(value) >= low:
+            return index(value)
+    raise UsageError(Fault(say("size.whole", **words)))
+
+
+def require_flag(what: str, value: object) -> None:
+    """Raise an error for anything but True or False."""
+    if not isinstance(value, bool):
+        raise UsageError(Fault(say("size.flag", name=what, got=described(value))))
+
+
+def require_finite(what: str, value: Any) -> float:
+    """Convert a real number that float64 can hold, of at least 0; else raise an error."""
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    with suppress(OverflowError):
+        if real and 0 <= float(value) < math.inf:
+            return float(value)
+    raise UsageError(Fault(say("api.finite", name=what, got=described(value))))
+
+
 def dims(shape: Sequence[int]) -> str:
     """Write a shape: 3×2."""
     return "×".join(map(str, shape)) or say("numbers.single")
+
+
+def say_count(key: str, n: int, **fields: object) -> str:
+    """Give the text of a key for ``n`` things: that of ``key.one`` for 1, if there is one.
+
+    Examples
+    --------
+    >>> say_count("check.all_right", 1), say_count("check.all_right", 3)
+    ('The step is right.', 'All 3 steps are right.')
+    """
+    single = f"{key}.one"
+    return say(single if n == 1 and known(single) else key, n=n, **fields)
 
 
 def count(n: int) -> str:

@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from collections import UserDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from importlib import import_module
 from io import StringIO
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 from blockcalc.shell.pages import usage_pieces, write_commands, write_options
 from blockcalc.shell.usage import HELP, check_value, meant_option, options_of, scan, settle
 
-COMMANDS = (
-    "run", "grad", "check", "compare", "cost", "shapes", "export",
-    "mistakes", "import", "weights", "samples", "schema", "format", "docs",
-)  # fmt: skip
+COMMANDS = {  # in the order of the help page, each with its module and function in ``cli``
+    "run": "run:run",
+    "grad": "run:grad",
+    "check": "check:check",
+    "compare": "run:compare",
+    "cost": "cost:cost",
+    "shapes": "cost:shapes",
+    "export": "run:export",
+    "mistakes": "check:mistakes",
+    "new": "files:new",
+    "import": "files:import_",
+    "weights": "files:weights",
+    "samples": "files:samples",
+    "schema": "files:schema",
+    "format": "files:format_",
+    "docs": "files:docs",
+}
 SCRIPTS = {"--show-completion", "--install-completion"}
 VARIABLE = "_BLOCKCALC_COMPLETE"  # set by a shell that requests completion
 
@@ -30,12 +46,46 @@ def quiet() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
+class Commands(UserDict[str, Any]):
+    """The commands by name; each is made, and its module imported, when it is first used."""
+
+    def __missing__(self, name: str) -> Any:
+        module, _, function = COMMANDS[name].partition(":")
+        home = import_module(f"blockcalc.cli.{module}")
+        app = typer.Typer(rich_markup_mode=None, add_completion=False)
+        text = say(f"help.{name}", **getattr(home, "HELP", {}))
+        app.command(name, help=text, cls=Command)(getattr(home, function))
+        self.data[name] = get_group(app).commands[name]
+        return self.data[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in COMMANDS
+
+
+@contextmanager
+def verdict(code: int) -> Iterator[None]:
+    """Print inside, then exit with a code, also if the reader of a pipe goes away."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        quiet()
+    if code:
+        raise typer.Exit(code)
+
+
 class Group(TyperGroup):
     """Finds the command anywhere on the line; without one, the command is ``run``."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = {name: self.commands[name] for name in COMMANDS}
+        self.commands: Commands = Commands()
         self.subcommand_metavar = say("help.usage")
 
     def main(self, *args: Any, **settings: Any) -> Any:
@@ -65,23 +115,33 @@ class Group(TyperGroup):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         write_options(formatter, self.get_params(ctx))
-        write_commands(formatter, self.commands)
+        write_commands(formatter, COMMANDS)
 
     def arrange(self, args: list[str]) -> list[str]:
         """Move the command to the front, after the options of the program itself."""
         own = options_of([self])
-        options = {**options_of(self.commands.values()), **own}
+        if not args:
+            return ["run"]
+        if len(args) == 1 and (args[0] in own or args[0] in HELP):
+            return args
+        # only the command that is used is imported; on another line any option may come first
+        asked = [args[0]] if args[0] in COMMANDS else COMMANDS
+        options = {**options_of(self.commands[name] for name in asked), **own}
         parts = list(scan(args, options))
         flags = [part for part in parts if part.option in own]
         for part in flags:
             check_value(own[str(part.option)], part)
         words = [part for part in parts if part.option is None]
-        asked = [str(part.option) for part in flags]
-        if words and words[0].value in self.commands:
+        own_flags = [str(part.option) for part in flags]
+        if words and words[0].value in COMMANDS:
             left = {part.index for part in flags} | {words[0].index}
-            return [*asked, str(words[0].value), *(a for i, a in enumerate(args) if i not in left)]
-        if asked or (not words and any(part.option in HELP for part in parts)):
-            return asked or ["--help"]
+            return [
+                *own_flags,
+                str(words[0].value),
+                *(a for i, a in enumerate(args) if i not in left),
+            ]
+        if own_flags or (not words and any(part.option in HELP for part in parts)):
+            return own_flags or ["--help"]
         known = {None, *HELP, *options}
         if words and all(part.option in known for part in parts):
             raise UsageError(self.unknown_word(str(words[0].value), options))
@@ -89,7 +149,11 @@ class Group(TyperGroup):
 
     def unknown_word(self, word: str, options: Mapping[str, Any]) -> Fault:
         """Make the error for a word that is not a command, with a suggestion."""
-        if os.path.exists(word) or word.lower().endswith((".yaml", ".yml", ".json")):
+        if (
+            word.startswith("@")
+            or os.path.exists(word)
+            or word.lower().endswith((".yaml", ".yml", ".json"))
+        ):
             return Fault(say("cli.bare_file", word=word))
         from blockcalc.messages.words import did_you_mean
 

@@ -1,8 +1,8 @@
 """Answer requests for completion from a shell, in the format of that shell.
 
-The scripts that ``--show-completion`` prints are from typer: they pass the line in environment variables. typer's
-own completion does not support a command in the middle of the line, ``run`` as the default command, or values
-after ``=``, and takes a tenth of a second for styling.
+The scripts that ``--show-completion`` prints are from typer: they pass the line in environment
+variables. typer's own completion does not support a command in the middle of the line, ``run`` as
+the default command, or values after ``=``, and takes a tenth of a second for styling.
 """
 
 from __future__ import annotations
@@ -63,17 +63,21 @@ def _read() -> Line:
 
 
 def _read_bash() -> Line:
-    """Read the line of bash, which splits ``--norm=pre`` into three words and completes the last."""
+    """Read the line of bash, which splits ``--norm=pre`` into three words.
+
+    It also splits ``@tiny`` into two, but replaces both.
+    """
     at, text = int(os.environ["COMP_CWORD"]), os.environ["COMP_WORDS"]
     typed = [*_split(text)[1 : at + 1], ""][:at]
     words: list[str] = []
     for i, word in enumerate(typed):
-        if words and "=" in (word, typed[i - 1]):
+        if words and ("=" in (word, typed[i - 1]) or typed[i - 1] == "@"):
             words[-1] += word
         else:
             words.append(word)
     last = words.pop()
     held = last if typed[-1] == "=" else last.removesuffix(typed[-1])
+    held = "" if held == "@" else held
     return Line(words, last, held, text.split("\n")[-1][:1] in ("'", '"'))
 
 

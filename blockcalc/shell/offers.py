@@ -93,7 +93,7 @@ class Asked:
         return [str(part.value) for part in self.parts if part.option == name and part.value]
 
     def value(self, name: str) -> str | None:
-        """Give the last value of an option before the cursor, if there is one."""
+        """Give the first value of an option before the cursor, if there is one."""
         return next(iter(self.values(name)), None)
 
     def offers(self) -> Iterable[Offer]:
@@ -151,7 +151,7 @@ def _specs(asked: Asked) -> Iterator[Spec]:
     norm = asked.value("--norm")
     pairs = parse_sets(asked.values("--set"), {"norm.order": norm})
     for name in asked.words or [str(embedded.default())]:
-        path = Path(name)
+        path = Path(embedded.file_of(name))
         if path.is_file() and path.stat().st_size <= LARGEST:
             yield load(path, pairs, [norm] if norm else [], shapes_only=True)
 
@@ -186,10 +186,22 @@ def _steps(asked: Asked, text: str) -> Iterable[str]:
     return [end for end, n in ends.items() if n == 1]
 
 
+def _tokens(asked: Asked, text: str) -> Iterable[str]:
+    """Give the labels of the tokens."""
+    for spec in _specs(asked):
+        yield from dict.fromkeys(label for labels in spec.tokens for label in labels)
+
+
 def _presets(asked: Asked, text: str) -> Iterable[str]:
     from blockcalc.costs.presets import PRESETS
 
     return PRESETS
+
+
+def _styles(asked: Asked, text: str) -> Iterable[str]:
+    from blockcalc.docs.template import STYLES
+
+    return STYLES
 
 
 def _types(asked: Asked, text: str) -> Iterable[str]:
@@ -255,8 +267,10 @@ def _leaves(schema: Mapping[str, Any], name: str) -> Iterator[tuple[str, list[st
 
 VALUES: dict[str, Callable[[Asked, str], Iterable[str]]] = {
     "--steps": _steps,
+    "--row": _tokens,
     "--set": _keys,
     "--preset": _presets,
+    "--style": _styles,
     "--dtype": lambda asked, text: (_stored_types if asked.named == "check" else _types)(
         asked, text
     ),
@@ -269,12 +283,14 @@ LISTS = {"--steps", "--lora-on"}  # values separated by commas
 
 
 def _files(text: str, endings: tuple[str, ...] = _WRITTEN) -> list[Offer]:
-    """Give folders and input files; if there is no such file, the embedded samples.
+    """Give folders and input files; if there is no such file, the names of the samples.
 
     A single folder is expanded, because a shell would end the word after it.
     """
     from blockcalc.docs import samples as embedded
 
+    if endings == _WRITTEN and text.startswith(embedded.MARK):
+        return [Offer(name) for name in embedded.names()]
     folder, slash, name = text.rpartition("/")
     found = []
     for path in sorted(Path(folder + slash or ".").iterdir()):
@@ -284,5 +300,5 @@ def _files(text: str, endings: tuple[str, ...] = _WRITTEN) -> list[Offer]:
     if len(found) == 1 and found[0].endswith("/"):
         return _files(found[0], endings)
     if endings == _WRITTEN and all(one.endswith("/") for one in found):
-        found += map(str, embedded.files())
+        found += embedded.names()
     return [Offer(one, path=True) for one in found]

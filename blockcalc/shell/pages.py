@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from textwrap import wrap
 from typing import Any
 
@@ -21,10 +21,9 @@ def write_options(formatter: Any, params: list[Any]) -> None:
         _write(formatter, say(f"help.{kind}s"), rows)
 
 
-def write_commands(formatter: Any, commands: Mapping[str, Any]) -> None:
-    """Write each command with its short help."""
-    rows = [(name, command.get_short_help_str()) for name, command in commands.items()]
-    _write(formatter, say("help.commands"), rows)
+def write_commands(formatter: Any, names: Iterable[str]) -> None:
+    """Write the name of each command with its short help."""
+    _write(formatter, say("help.commands"), [(name, say(f"short.{name}")) for name in names])
 
 
 def help_of(param: Any) -> str:

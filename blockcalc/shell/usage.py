@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from blockcalc.errors import Fault, Place, UsageError
+from blockcalc.limits import MOST_COUNT
 from blockcalc.messages import say
 
 HELP = ("-h", "--help")
-MOST = 10**15  # the limit of options without one of their own
 _PATHS = ("PATH", "DIR")  # the writer checks the name of its file, including an empty one
 _DASHES = tuple("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d")
 
@@ -53,7 +53,8 @@ def options_of(commands: Iterable[Any]) -> dict[str, Any]:
 def scan(args: Sequence[str], options: Mapping[str, Any]) -> Iterator[Part]:
     """Split a command line into options with their values, and words.
 
-    A word that begins with two hyphens is not the value of the option before it; ``--steps=--odd`` passes such a value.
+    A word that begins with two hyphens is not the value of the option before it; ``--steps=--odd``
+    passes such a value.
 
     Parameters
     ----------
@@ -190,12 +191,12 @@ def _check_whole(param: Any, value: str) -> None:
     """Raise an error unless the value is a whole number within its limits."""
     low, high = param.type.min, param.type.max
     number = _whole(value)
-    if number is not None and low <= number <= (MOST if high is None else high):
+    if number is not None and low <= number <= (MOST_COUNT if high is None else high):
         return
-    key = "usage.whole" if high is not None or (number or 0) > MOST else "usage.whole.from"
-    text = say(key, low=low, high=high or MOST, got=_short(value))
+    key = "usage.whole" if high is not None or (number or 0) > MOST_COUNT else "usage.whole.from"
+    text = say(key, low=low, high=high or MOST_COUNT, got=_short(value))
     meant = _meant(value) if number is None else None
-    fits = meant is not None and low <= meant <= (high or MOST)
+    fits = meant is not None and low <= meant <= (high or MOST_COUNT)
     hint = say("hint.did_you_mean", word=meant) if fits else param.help
     raise UsageError(Fault(text, Place(param.opts[0]), hint))
 
@@ -217,7 +218,7 @@ def _meant(text: str) -> int | None:
         number = float(text)
     except ValueError:
         return None
-    return int(number) if number.is_integer() and abs(number) <= MOST else None
+    return int(number) if number.is_integer() and abs(number) <= MOST_COUNT else None
 
 
 def _check_twice(seen: dict[str, Part], param: Any, part: Part) -> None:

@@ -1,10 +1,15 @@
-"""``check`` on the command line: exit codes, several answers, names, formats, and answers of every kind."""
+"""``check`` on the command line: exit codes, several answers, names, formats, kinds of files."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -38,7 +43,7 @@ def run(folder: Path, *args: str) -> CompletedProcess[bytes]:
 
 
 def data(done: CompletedProcess[bytes]) -> Any:
-    assert done.returncode in (0, 1), done.stderr.decode()
+    assert not done.stderr, done.stderr.decode()
     return json.loads(done.stdout)
 
 
@@ -98,9 +103,12 @@ def test_points(block: Path) -> None:
 def test_names_of_ones_own(block: Path) -> None:
     values = right(made(SMALL))
     name = put(block, "a.yaml", {"Queries": values["attn.q"].round(3)})
-    assert run(block, name).returncode == 1
+    assert run(block, name).returncode == 2  # none of the names is a step
     put(block, "map.yaml", {"Queries": "attn.q"})
     assert run(block, name, "--map", "map.yaml").returncode == 0
+    put(block, "map.yaml", {"Queries": "attn.q", "Kays": "attn.k"})
+    said = " ".join(run(block, name, "--map", "map.yaml").stdout.decode().split())
+    assert "Names of the map that no answer has: Kays." in said
 
 
 def test_a_step_named_twice(block: Path) -> None:
@@ -108,15 +116,19 @@ def test_a_step_named_twice(block: Path) -> None:
     q = values["attn.q"].round(3)
     assert run(block, put(block, "same.yaml", {"attn.q": q, "q": q})).returncode == 0
     done = run(block, put(block, "two.yaml", {"attn.q": q, "q": q + 1}), "--json")
-    assert data(done)["steps"]["q"]["verdict"] == "unreadable"
-    assert done.returncode == 1
+    found = data(done)
+    assert [one["name"] for one in found["unreadable"]] == ["attn.q", "q"]
+    assert {found["steps"][name]["verdict"] for name in ("attn.q", "q")} == {"unreadable"}
+    assert done.returncode == 2  # nothing else is given
 
 
-@pytest.mark.parametrize("content", ["", "{}", "# nothing\n", "attn.q: ?\n"])
-def test_no_answers_at_all(block: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "code"), [("", 2), ("{}", 2), ("# nothing\n", 2), ("attn.q: ?\n", 0)]
+)
+def test_no_answers_at_all(block: Path, content: str, code: int) -> None:
     (block / "a.yaml").write_text(content)
     done = run(block, "a.yaml")
-    assert done.returncode in (0, 2)
+    assert done.returncode == code
     assert b"Traceback" not in done.stderr
 
 
@@ -187,6 +199,13 @@ def test_gradients_and_new_weights(block: Path) -> None:
     found = data(run(block, name, "--json", "--loss", "mse", "--lr", "0.1"))
     assert found["ok"], found["steps"]
     assert found["steps"]["grad.x"]["verdict"] in ("right", "rounded")
+
+
+@pytest.mark.slow
+def test_new_weights_of_another_rate(block: Path) -> None:
+    spec = blockcalc.load(block / "block.yaml")
+    own = {"new.ffn.w_1": np.round(work_gradients(spec, "mse", False, 0.1)["new.ffn.w_1"], 5)}
+    name = put(block, "a.yaml", own)
     wrong = data(run(block, name, "--json", "--loss", "mse", "--lr", "0.2"))
     assert wrong["first_wrong"] == "new.ffn.w_1"
 
@@ -261,3 +280,91 @@ def test_rows_that_see_nothing(tmp_path: Path) -> None:
     nan = data(run(tmp_path, put(tmp_path, "b.yaml", {"attn.weights": [[float("nan")] * 3] * 3}), "--json"))  # fmt: skip
     assert nan["infinite"] == "attn.weights"
     assert nan["first_wrong"] == "attn.weights"
+
+
+def _broken(folder: Path, command: str) -> str:
+    """Run a command whose reader goes away before any output; give its exit code and errors."""
+    me = f"{shlex.quote(sys.executable)} -m blockcalc"
+    line = f"(sleep 0.3; {me} {command}; echo $? >&2) | true"
+    return subprocess.run(
+        ["bash", "-c", line], cwd=folder, capture_output=True, check=False, text=True
+    ).stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", ["", "--json", "--csv", "--latex", "--score"])
+def test_the_verdict_holds_where_the_reader_goes_away(block: Path, more: str) -> None:
+    q = right(made(SMALL))["attn.q"].round(3)
+    good, bad = put(block, "good.yaml", {"attn.q": q}), put(block, "bad.yaml", {"attn.q": q + 1})
+    none = put(block, "none.yaml", {"nothing": [1]})
+    for name, code in ((good, 0), (bad, 1), (none, 2), (f"{good} {bad}", 1)):
+        assert _broken(block, f"check block.yaml {name} {more}") == f"{code}\n"
+
+
+@pytest.mark.slow
+def test_the_points_of_the_file_and_of_a_class(block: Path) -> None:
+    values = right(made(SMALL))
+    points = {"attn.q": 3, "attn.k": 2, "attn.scores": 1}
+    (block / "block.yaml").write_text(yaml.safe_dump({**SMALL, "points": points}))
+    names = [
+        put(block, f"{i}.yaml", {n: values[n].round(3) for n in list(points)[: i + 1]})
+        for i in range(3)
+    ]
+    (block / "torn.yaml").write_text("attn.q: [[1, 2")
+    done = run(block, *names, "torn.yaml", "--csv", "--score")
+    assert done.returncode == 1
+    rows = list(csv.DictReader(io.StringIO(done.stdout.decode())))
+    assert [(float(row["points"]), float(row["of"])) for row in rows] == [(3, 6), (5, 6), (6, 6), (0, 6)]  # fmt: skip
+    assert rows[0]["not_handed_in"] == "attn.k attn.scores"
+    assert "not YAML" in rows[3]["unreadable"]
+    for wrong in ("{attn.q: -1}", "{attn.q: .nan}", "{attn.q: 1e9}", "{attn.qq: 1}", "3", "{q: 1, attn.q: 2}"):  # fmt: skip
+        (block / "block.yaml").write_text(yaml.safe_dump(SMALL) + f"points: {wrong}\n")
+        done = run(block, names[0])
+        assert done.returncode == 2, wrong
+        assert done.stderr.startswith(b"block.yaml:"), done.stderr
+
+
+@pytest.mark.slow
+def test_standard_input_is_one_file_only(block: Path) -> None:
+    q = right(made(SMALL))["attn.q"].round(3)
+    name = put(block, "a.yaml", {"attn.q": q})
+    content = (block / name).read_bytes()
+    assert cli("check", "block.yaml", "-", cwd=block, stdin=content).returncode == 0
+    for args in (("-", "-"), ("block.yaml", "-", "-"), ("block.yaml", "-", "--map", "-")):
+        done = cli("check", *args, cwd=block, stdin=content)
+        assert done.returncode == 2
+        assert b"standard input" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_blank_of_gradients(block: Path) -> None:
+    (block / "block.yaml").write_text(yaml.safe_dump({**SMALL, "norm": "pre"}))
+    blank = text(run(block, "--blank", "--steps", "grad.*", "--loss", "sum"))
+    assert "THIS_FILE --loss sum" in blank
+    assert "L = sum of all entries" in blank
+    assert all(name.startswith("grad.") for name in yaml.safe_load(blank))
+    (block / "a.yaml").write_text(blank)
+    assert run(block, "a.yaml", "--loss", "sum").returncode == 0
+    assert "new.attn.w_q" in yaml.safe_load(text(run(block, "--blank", "--steps", "new.*", "--lr", "0.1")))  # fmt: skip
+    done = run(block, "--blank", "--steps", "new.*")
+    assert done.returncode == 2
+    assert b"--lr" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_pipe_is_read_and_waited_for(block: Path) -> None:
+    q = right(made(SMALL))["attn.q"].round(3)
+    name = put(block, "a.yaml", {"attn.q": q})
+    command = f"{shlex.quote(sys.executable)} -m blockcalc check <(cat block.yaml) <(cat {name})"
+    done = subprocess.run(["bash", "-c", command], cwd=block, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    os.mkfifo(block / "pipe")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "blockcalc", "check", "block.yaml", "pipe"], cwd=block,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert process.stderr.readline() == b"waiting for the writer of pipe, a pipe; Ctrl-C stops\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, b"", b"")

@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.helpers import HERE, TINY, cli, text
+from blockcalc.cli.output import write_file
+from tests.helpers import HERE, TINY, process, text
 
 pytestmark = pytest.mark.slow
 
@@ -24,15 +26,15 @@ def test_force_writes_through_links_keeps_modes_and_spares_devices(tmp_path: Pat
     target.write_text("old")
     target.chmod(0o600)
     link.symlink_to(target)
-    text(cli("export", TINY, "--json", "-o", str(link), "--force"))
+    text(process("export", TINY, "--json", "-o", str(link), "--force"))
     assert link.is_symlink()
     assert json.loads(target.read_text())["format"] == "blockcalc"
     assert target.stat().st_mode & 0o777 == 0o600
     os.mkfifo(pipe)
-    done = cli("export", TINY, "--json", "-o", str(pipe), "--force")
+    done = process("export", TINY, "--json", "-o", str(pipe), "--force")
     assert done.returncode == 3
     assert pipe.is_fifo()
-    done = cli("export", TINY, "--json", "-o", str(tmp_path / ("a" * 300)))
+    done = process("export", TINY, "--json", "-o", str(tmp_path / ("a" * 300)))
     assert done.returncode == 3
     assert len(done.stderr.decode().splitlines()) == 1
 
@@ -59,14 +61,27 @@ def test_closed_streams() -> None:
 
 def test_outputs_without_a_name(tmp_path: Path) -> None:
     tiny = str(HERE.parent / "samples" / "tiny.yaml")
-    for args in (("export", tiny, "--json", "-o", "new/"), ("samples", "--copy", "")):
-        done = cli(*args, cwd=tmp_path)
+    for args in (("export", tiny, "--json", "-o", "no/file.json"), ("samples", "--copy", "")):
+        done = process(*args, cwd=tmp_path)
         assert done.returncode == 3
         assert len(done.stderr.decode().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
-    done = cli("export", tiny, "--json", "-o", "a\x1b[31m.json", cwd=tmp_path)
+    done = process("export", tiny, "--json", "-o", "a\x1b[31m.json", cwd=tmp_path)
     assert b"\x1b" not in done.stderr
     for command in ("samples", "schema", "format"):
-        assert cli(command, "--error-format", "json").returncode == 0
-    done = cli("samples", "--copy", tiny, "--error-format", "json")
+        assert process(command, "--error-format", "json").returncode == 0
+    done = process("samples", "--copy", tiny, "--error-format", "json")
     assert json.loads(done.stderr)["exit_code"] == 3
+
+
+def test_nothing_is_left_if_the_content_fails_in_the_middle(tmp_path: Path) -> None:
+    def parts() -> Iterator[bytes]:
+        yield b"a" * 100_000
+        raise KeyboardInterrupt
+
+    (tmp_path / "old").write_bytes(b"old")
+    for name, force in (("new", False), ("old", True)):
+        with pytest.raises(KeyboardInterrupt):
+            write_file(str(tmp_path / name), parts(), force)
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert (tmp_path / "old").read_bytes() == b"old"

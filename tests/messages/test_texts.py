@@ -11,6 +11,7 @@ import pytest
 
 import blockcalc
 from blockcalc.costs.count import GROUPS
+from blockcalc.errors import InternalError
 from blockcalc.explain.steps import explain
 from blockcalc.gradients.explain import explain_gradient
 from blockcalc.gradients.run import work_gradients
@@ -21,6 +22,8 @@ from blockcalc.messages import (
     en_faults,
     en_grad,
     en_mistakes,
+    en_new,
+    en_notebook,
     fields_of,
     known,
     say,
@@ -30,7 +33,8 @@ from blockcalc.nn.norms import NORMS
 from blockcalc.nn.orders import ORDERS
 from blockcalc.program.loss import LOSSES
 from blockcalc.views import FORMATS
-from tests.helpers import sample_specs
+from blockcalc.views.errors import report
+from tests.helpers import slow_in_other_order
 
 ROOT = Path(blockcalc.__file__).parent
 TEXTS = {
@@ -40,6 +44,8 @@ TEXTS = {
     **en_cost.TEXTS,
     **en_faults.TEXTS,
     **en_grad.TEXTS,
+    **en_new.TEXTS,
+    **en_notebook.TEXTS,
 }
 
 
@@ -83,6 +89,8 @@ def test_no_key_stands_in_two_tables() -> None:
         en_cost.TEXTS,
         en_faults.TEXTS,
         en_grad.TEXTS,
+        en_new.TEXTS,
+        en_notebook.TEXTS,
     )
     assert sum(map(len, tables)) == len(TEXTS)
 
@@ -95,45 +103,8 @@ def test_a_text_can_be_said_with_its_fields_alone(key: str) -> None:
 
 
 def test_the_fields_of_a_text_are_named_once_in_its_order() -> None:
-    assert fields_of("mistake.eps_other") == ("eps",)
+    assert fields_of("mistake.eps_other") == ("eps", "own")
     assert fields_of("help.check") == ()
-
-
-@pytest.mark.parametrize("name", ORDERS)
-def test_an_order_has_its_texts(name: str) -> None:
-    assert known(f"order.{name}")
-    assert known(f"word.{name}")
-
-
-@pytest.mark.parametrize("name", ACTIVATIONS)
-def test_an_activation_has_its_text(name: str) -> None:
-    assert known(f"activation.{name}")
-
-
-@pytest.mark.parametrize("kind", NORMS)
-def test_a_norm_has_its_texts(kind: str) -> None:
-    for what in (
-        "section",
-        "prose",
-        "flow",
-        "convention",
-        "note.undefined",
-        "section.grad",
-        "prose.grad",
-    ):
-        assert known(f"{what}.{kind}_norm"), what
-
-
-@pytest.mark.parametrize("kind", LOSSES)
-def test_a_loss_has_its_texts(kind: str) -> None:
-    assert known(f"loss.{kind}")
-    assert known(f"help.loss.{kind}")
-    assert known(f"loss.{kind}.x") == (LOSSES[kind].key == "target")
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_format_has_its_text(name: str) -> None:
-    assert known(f"help.{name}")
 
 
 ADDED: dict[str, Iterable[str]] = {
@@ -145,13 +116,47 @@ ADDED: dict[str, Iterable[str]] = {
 }
 
 
-@pytest.mark.parametrize("what", ADDED)
-def test_the_page_about_the_house_names_texts_that_there_are(what: str) -> None:
+def _row(what: str) -> str:
+    """Give the row of the page about the house that says how to add something."""
     page = (ROOT / "docs" / "house.md").read_text(encoding="utf-8")
     (row,) = re.findall(rf"^\| {what} \|(.*)$", page, re.MULTILINE)
-    keys = re.findall(r"`([a-z._]+\.NAME(?:_norm)?)`", row)
+    return str(row)
+
+
+def _needed(what: str, name: str) -> list[str]:
+    """List the texts that the page asks of one activation, norm, order, loss or format."""
+    needed, _, _ = _row(what).partition("may have")
+    keys = [
+        key.replace("NAME", name) for key in re.findall(r"`([a-z._]+\.NAME[a-zA-Z._]*)`", needed)
+    ]
     assert keys
-    for key in keys:
+    if what == "a loss" and LOSSES[name].key != "target":
+        keys.remove(f"loss.{name}.x")
+    parts = [key for key in keys if key.endswith(".PART")]
+    return [key for key in keys if key not in parts] + [
+        key.replace("PART", part) for key in parts for part in _parts(name)
+    ]
+
+
+def _parts(kind: str) -> list[str]:
+    """List the parts of a norm; the last step of all is called ``out``."""
+    own = {"eps": 1, "gamma": [1, 2], "beta": [0, 1]}
+    out = {"out": [[0, 0]]}
+    spec = blockcalc.load(
+        {"x": [[1, 2]], "attn": out, "norm": {"kind": kind}, "norm1": own, "stop": "norm1"}
+    )
+    names = [eq.out.name for eq in blockcalc.run(spec).program.equations]
+    return [name.removeprefix("norm1.") for name in names if name.startswith("norm1.")] + ["out"]
+
+
+@pytest.mark.parametrize(("what", "name"), [(w, name) for w in ADDED for name in ADDED[w]])
+def test_what_was_added_has_the_texts_that_the_page_asks_for(what: str, name: str) -> None:
+    assert [key for key in _needed(what, name) if not known(key)] == []
+
+
+@pytest.mark.parametrize("what", ADDED)
+def test_the_page_about_the_house_names_texts_that_there_are(what: str) -> None:
+    for key in re.findall(r"`([a-z._]+\.NAME(?:_norm)?(?:\.x)?)`", _row(what)):
         assert any(known(key.replace("NAME", name)) for name in ADDED[what]), key
 
 
@@ -160,8 +165,32 @@ def test_the_rows_of_a_count_have_their_texts() -> None:
         assert known(f"group.{group}") or known(f"total.{group}"), group
 
 
-@pytest.mark.parametrize("spec", sample_specs(), ids=lambda s: f"{s.title}-{s.order}")
+@pytest.mark.parametrize("spec", slow_in_other_order(), ids=lambda s: f"{s.title}-{s.order}")
 def test_every_step_and_section_of_the_samples_is_named(spec: blockcalc.Spec) -> None:
     assert list(explain(spec, blockcalc.run(spec)))
     for chain in (False, True):
         assert list(explain_gradient(spec, work_gradients(spec, "sum", chain)))
+
+
+def test_a_missing_text_is_named_with_where_to_find_what_is_needed() -> None:
+    with pytest.raises(InternalError) as caught:
+        say("section.no_norm")
+    assert report(caught.value) == (
+        "the text 'section.no_norm' is missing in blockcalc/messages\n"
+        "  blockcalc docs house lists the texts that an activation, a norm, an order, a loss or a format needs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "field"), [("{nmae}: x", "'nmae'"), ("{}: x", "Replacement index 0")]
+)
+def test_a_field_that_is_not_given_is_named(
+    text: str, field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(en.TEXTS, "convention.no_norm", text)
+    with pytest.raises(InternalError) as caught:
+        say("convention.no_norm", name="norm1", eps="0")
+    said = report(caught.value)
+    assert said.startswith("the text 'convention.no_norm' in blockcalc/messages has the field ")
+    assert field in said
+    assert said.endswith("it is given: name, eps")

@@ -71,12 +71,12 @@ def test_options_that_may_still_be_given() -> None:
     assert typed("run --set a=1 --se") == ["--set"]
     assert typed("cost --gated --pl") == []
     assert typed("--lat --norm pre export --la") == ["--latex"]
-    assert typed("--no") == ["--norm", "--no-prose", "--no-color"]
+    assert typed("--no") == ["--norm", "--no-prose", "--no-color", "--no-pager"]
     assert typed("--ve") == ["--verify", "--version"]
     assert typed("run --ve") == ["--verify"]
-    assert typed("run --he") == ["--help"]
+    assert typed("run --hel") == ["--help"]
     assert typed("run -- --de") == []
-    assert typed("run --steps --no") == ["--norm", "--no-prose", "--no-color"]
+    assert typed("run --steps --no") == ["--norm", "--no-prose", "--no-color", "--no-pager"]
 
 
 def test_words_to_choose_from() -> None:
@@ -112,6 +112,7 @@ def test_steps_of_the_sample_or_of_the_file_on_the_line() -> None:
     assert typed(f"run {STACK} --steps sca") == []  # an end that several blocks have
     assert typed("run --set attn.causal=true --steps attn.mas") == ["attn.masked"]
     assert typed("compare --steps norm1.me") == ["norm1.mean"]
+    assert typed("run --row ") == ["t1", "t2", "t3"]
 
 
 @pytest.mark.parametrize(("given", "kind", "chain", "rate"), [("", None, False, None), (" --loss sum", "sum", False, None), (" --chain", None, True, None), (" --lr 0.1", None, False, 0.1)])  # fmt: skip
@@ -146,7 +147,8 @@ def test_keys_to_set() -> None:
 
 def test_files_and_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    samples = [str(path) for path in files()]
+    samples = [f"@{path.stem}" for path in files()]
+    assert samples[0] == "@tiny"
     assert typed("run ") == samples
     assert typed("export --json ") == samples
     (tmp_path / "inner" / "deep").mkdir(parents=True)
@@ -159,6 +161,10 @@ def test_files_and_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (tmp_path / "notes.txt").touch()
     assert typed("run ") == ["a.YAML", "inner/"]
     assert typed("run n") == []
+    assert typed("run @") == samples
+    assert typed("compare a.YAML @l") == ["@llama_style"]
+    assert typed("check @tiny @") == []
+    assert typed("run @tiny --steps norm1.me") == ["norm1.mean"]
     assert typed("compare a.YAML ") == ["a.YAML", "inner/"]
     assert typed("compare a b ") == []
     (tmp_path / "dump.npz").touch()
@@ -182,6 +188,13 @@ def test_bash_takes_a_value_after_an_equals_sign_for_a_word() -> None:
     assert bash("run", "--set", "ffn.activation", "=", "ge")[:2] == ["gelu", "gelu_tanh"]
     assert bash("run", "--norm", "=", "pre", "--de") == ["--detail", "--debug"]
     assert ask("bash", COMP_WORDS="blockcalc r", COMP_CWORD="1") == (0, "run\n")
+
+
+def test_bash_splits_the_name_of_a_sample_but_replaces_it_whole() -> None:
+    assert bash("run", "@", "ll") == ["@llama_style"]
+    assert bash("run", "@") == [f"@{path.stem}" for path in files()]
+    assert bash("run", "@", "tiny", "--steps", "norm1.me") == ["norm1.mean"]
+    assert bash("compare", "@", "tiny", "@", "ll") == ["@llama_style"]
 
 
 def test_bash_is_given_names_of_files_with_their_signs_escaped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from blockcalc.messages import say
+from blockcalc.nn.orders import ORDERS
 from tests.helpers import cli, text
+from tests.named import flags
 from tests.shell.commands import COMMANDS
 
 pytestmark = pytest.mark.slow
 
-ORDER = ["run", "grad", "check", "compare", "cost", "shapes", "export", "mistakes", "import", "weights", "samples", "schema", "format", "docs"]  # fmt: skip
+ORDER = ["run", "grad", "check", "compare", "cost", "shapes", "export", "mistakes", "new", "import", "weights", "samples", "schema", "format", "docs"]  # fmt: skip
 
 
 def page(*args: str, width: int = 80) -> list[str]:
@@ -48,7 +50,7 @@ def test_pages_are_whole_and_keep_to_the_width(name: str, width: int) -> None:
 def test_names_of_values_say_something(name: str) -> None:
     for param in COMMANDS[name].params:
         if param.param_type_name == "option" and not param.is_flag:
-            names = {"N", "NUMBER", "N,N", "N|Nsf", "KEY=VALUE", "NAME", "NAMES", "AXIS", "RANK", "PATH", "DIR", "FILE", "ABS"}  # fmt: skip
+            names = {"N", "TOKEN", "NUMBER", "N,N", "N|Nsf", "KEY=VALUE", "NAME", "NAMES", "AXIS", "RANK", "PATH", "DIR", "FILE", "ABS"}  # fmt: skip
             words = getattr(param.type, "choices", None)
             assert param.metavar == "|".join(words) if words else param.metavar in names
 
@@ -56,7 +58,7 @@ def test_names_of_values_say_something(name: str) -> None:
 def test_what_stands_on_a_page() -> None:
     lines = page("run")
     assert lines[0].endswith("blockcalc run [OPTIONS] [FILE]")
-    assert "  --norm post|pre            The order of the block; overrides the file." in lines
+    assert any(line.startswith(f"  --norm {'|'.join(ORDERS)} ") for line in lines)
     whole = " ".join(" ".join(lines).split()).replace("[ANSWERS ...]", "")  # any number of them
     assert "--digits N Significant digits shown; the decimals are shared down a column. [1 to 17; default 4]" in whole  # fmt: skip
     assert "every cell worked. [default normal]" in whole
@@ -74,3 +76,22 @@ def test_a_long_name_has_a_line_of_its_own() -> None:
     lines = page("run", width=60)
     at = lines.index("  --detail tables|normal|cells")
     assert lines[at + 1] == "                       tables: the matrices alone; normal:"
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_no_two_options_of_a_command_have_one_name(name: str) -> None:
+    """A format is an option of its name, so that it could take that of another."""
+    found = [o for param in COMMANDS[name].params for o in (*param.opts, *param.secondary_opts)]
+    assert sorted(found) == sorted(set(found))
+
+
+def test_export_names_the_formats_that_it_writes() -> None:
+    whole = " ".join(" ".join(page("export")).split())
+    assert f"in an export format: {flags().replace('--', '')}." in whole
+
+
+def test_a_command_has_the_formats_of_what_it_shows() -> None:
+    whole = " ".join(" ".join(page("cost")).split())
+    assert "--json" in whole
+    assert "--npz" not in whole
+    assert "--csv" not in whole

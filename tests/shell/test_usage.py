@@ -11,9 +11,14 @@ from pathlib import Path
 import pytest
 
 from blockcalc.cli.app import main
-from blockcalc.shell.usage import MOST, takes_value
+from blockcalc.limits import MOST_COUNT
+from blockcalc.shell.usage import takes_value
 from tests.helpers import TINY, cli, text
+from tests.named import LOSSES, ORDERS, endings, flags
 from tests.shell.commands import COMMANDS
+
+ORDER = ORDERS.replace(", ", "|")
+COUNTS = ("pieces", "data")  # what cost and shapes write
 
 TYPERS = (
     "Usage:",
@@ -67,13 +72,13 @@ TOKENS = "Number of tokens (128); overrides that of a file."
         (("run", "--digits=x"), f"{DIGITS} 'x'\n  {SHOWN}"),
         (("cost", "--tokens", "1.5"), f"--tokens: a whole number of at least 1 is expected; this is '1.5'\n  {TOKENS}"),
         (("cost", "--tokens", "0"), f"--tokens: a whole number of at least 1 is expected; this is '0'\n  {TOKENS}"),
-        (("cost", "--tokens", f"1{'0' * 18}"), f"--tokens: a whole number from 1 to {MOST} is expected; this is '1{'0' * 18}'\n  {TOKENS}"),
-        (("run", "--norm", "poost"), "--norm: one of post, pre is expected; this is 'poost'\n  did you mean 'post'?"),
-        (("run", "--norm", "PRE"), "--norm: one of post, pre is expected; this is 'PRE'\n  did you mean 'pre'?"),
-        (("run", "--norm", "off"), "--norm: one of post, pre is expected; this is 'off'"),
+        (("cost", "--tokens", f"1{'0' * 18}"), f"--tokens: a whole number from 1 to {MOST_COUNT} is expected; this is '1{'0' * 18}'\n  {TOKENS}"),
+        (("run", "--norm", "poost"), f"--norm: one of {ORDERS} is expected; this is 'poost'\n  did you mean 'post'?"),
+        (("run", "--norm", "PRE"), f"--norm: one of {ORDERS} is expected; this is 'PRE'\n  did you mean 'pre'?"),
+        (("run", "--norm", "off"), f"--norm: one of {ORDERS} is expected; this is 'off'"),
         (("run", "--detail", "cell"), "--detail: one of tables, normal, cells is expected; this is 'cell'\n  did you mean 'cells'?"),
         (("run", "--color", "on"), "--color: one of auto, always, never is expected; this is 'on'"),
-        (("grad", "--loss", "msee"), "--loss: one of sum, mse, dot is expected; this is 'msee'\n  did you mean 'mse'?"),
+        (("grad", "--loss", "msee"), f"--loss: one of {LOSSES} is expected; this is 'msee'\n  did you mean 'mse'?"),
         (("run", "--error-format", "X"), "--error-format: one of text, json is expected; this is 'X'"),
         (("schema", "--error-format", "jsno"), "--error-format: one of text, json is expected; this is 'jsno'\n  did you mean 'json'?"),
         (("grad", "--lr", "x"), "--lr is a number above 0, such as 0.1; this is 'x'"),
@@ -83,10 +88,10 @@ TOKENS = "Number of tokens (128); overrides that of a file."
         (("run", "--digits"), f"--digits: a value is expected, --digits N\n  {SHOWN}"),
         (("run", "--digits", "--all"), f"--digits: a value is expected, --digits N\n  {SHOWN}"),
         (("run", "--digits", "--"), f"--digits: a value is expected, --digits N\n  {SHOWN}"),
-        (("run", "--norm"), "--norm: a value is expected, --norm post|pre\n  The order of the block; overrides the file."),
-        (("export", "-o"), "--output: a value is expected, -o PATH\n  The file to write; standard output if left out."),
+        (("run", "--norm"), f"--norm: a value is expected, --norm {ORDER}\n  The order of the block; overrides the file."),
+        (("export", "-o"), "--output: a value is expected, -o PATH\n  The file to write; standard output if left out. A folder, such as out/, takes several formats at once."),
         (("run", "--digits", ""), f"--digits: a value is expected, --digits N; this is empty\n  {SHOWN}"),
-        (("run", "--norm="), "--norm: a value is expected, --norm post|pre; this is empty\n  The order of the block; overrides the file."),
+        (("run", "--norm="), f"--norm: a value is expected, --norm {ORDER}; this is empty\n  The order of the block; overrides the file."),
         (("run", "--all=yes"), "--all: no value is expected; this is 'yes'"),
         (("--version=3",), "--version: no value is expected; this is '3'"),
         # options
@@ -94,10 +99,10 @@ TOKENS = "Number of tokens (128); overrides that of a file."
         (("run", "-norm", "pre"), "run has no option '-norm'\n  did you mean '--norm'?"),
         (("run", "--xyzzy"), "run has no option '--xyzzy'\n  'blockcalc run --help' lists its options"),
         (("run", "-x"), "run has no option '-x'\n  'blockcalc run --help' lists its options"),
-        (("run", "-hx"), "run has no option '-hx'\n  'blockcalc run --help' lists its options"),
+        (("run", "-zq"), "run has no option '-zq'\n  'blockcalc run --help' lists its options"),
         (("--xyzzy",), "run has no option '--xyzzy'\n  'blockcalc run --help' lists its options"),
         (("run", "--lr", "x"), "run has no option '--lr'\n  --lr is an option of grad, check, export"),
-        (("samples", "-o", "x"), "samples has no option '-o'\n  -o is an option of check, cost, shapes, export, import"),
+        (("samples", "-o", "x"), "samples has no option '-o'\n  -o is an option of check, cost, shapes, export, new, import"),
         (("cost", "--gated", "--plain"), "--gated and --plain contradict each other; choose one"),
         (("cost", "--no-bias", "--bias"), "--no-bias and --bias contradict each other; choose one"),
         (("run", "--digits", "4", "--digits", "5"), "--digits is given twice: 4 and 5"),
@@ -121,7 +126,7 @@ def test_each_fault_has_its_sentence_and_its_hint(
 
 
 def test_unknown_commands_are_offered_the_nearest(invoke: Invoke) -> None:
-    known = "run, grad, check, compare, cost, shapes, export, mistakes, import, weights, samples, schema, format, docs"
+    known = "run, grad, check, compare, cost, shapes, export, mistakes, new, import, weights, samples, schema, format, docs"
     said = "is not a command; type one of"
     for args, word, hint in (
         (("rnu",), "rnu", "\n  did you mean 'run'?"),
@@ -185,7 +190,7 @@ def test_an_unknown_format_of_errors_is_told_as_text(invoke: Invoke) -> None:
     assert (code, json.loads(err)["errors"][0]["option"]) == (2, "--error-format")
 
 
-FORMATS = "the formats are --latex, --json, --npz"
+FORMATS = f"the formats are {flags()}"
 PDF = "to get a PDF, run pdflatex on what --latex writes"
 
 
@@ -193,19 +198,20 @@ PDF = "to get a PDF, run pdflatex on what --latex writes"
     ("args", "said"),
     [
         (("export", "--html"), f"export has no option '--html'\n  {FORMATS}"),
-        (("export", "--Markdown"), f"export has no option '--Markdown'\n  {FORMATS}"),
+        (("export", "--Html"), f"export has no option '--Html'\n  {FORMATS}"),
         (("export", "--pdf"), f"export has no option '--pdf'\n  {FORMATS}; {PDF}"),
         (("export", "--tex"), f"export has no option '--tex'\n  {FORMATS}"),
-        (("cost", "--html"), "cost has no option '--html'\n  the formats are --latex, --json"),
-        (("run", "--svg"), "run has no option '--svg'\n  the formats are those of blockcalc export: --latex, --json, --npz"),
+        (("cost", "--html"), f"cost has no option '--html'\n  the formats are {flags(*COUNTS)}"),
+        (("run", "--png"), f"run has no option '--png'\n  the formats are those of blockcalc export: {flags()}"),
+        (("run", "--svg"), "run has no option '--svg'\n  --svg is an option of export"),
         (("run", "--npz"), "run has no option '--npz'\n  --npz is an option of export"),
-        (("export", "-o", "a.md"), "--output: files that end in .md cannot be written; choose a format: --latex, --json, --npz, or a name that ends in .tex, .json, .npz"),
-        (("export", "-o", "a.PDF"), f"--output: files that end in .PDF cannot be written; choose a format: --latex, --json, --npz, or a name that ends in .tex, .json, .npz\n  {PDF}"),
-        (("cost", "-o", "a.npz"), "--output: files that end in .npz cannot be written; choose a format: --latex, --json, or a name that ends in .tex, .json"),
-        (("shapes", "-o", "table"), "--output: the name 'table' does not tell the format; choose a format: --latex, --json, or a name that ends in .tex, .json"),
-        (("cost", "-o", ""), "--output: the name '' does not tell the format; choose a format: --latex, --json, or a name that ends in .tex, .json"),
-        (("export", "-o", "-"), "choose a format: --latex, --json, --npz"),
-        (("cost", "--latex", "--json"), "--latex and --json contradict each other; choose one"),
+        (("export", "-o", "a.html"), f"--output: files that end in .html cannot be written; choose a format: {flags()}, or a name that ends in {endings()}"),
+        (("export", "-o", "a.PDF"), f"--output: files that end in .PDF cannot be written; choose a format: {flags()}, or a name that ends in {endings()}\n  {PDF}"),
+        (("cost", "-o", "a.npz"), f"--output: files that end in .npz cannot be written; choose a format: {flags(*COUNTS)}, or a name that ends in {endings(*COUNTS)}"),
+        (("shapes", "-o", "table"), f"--output: the name 'table' does not tell the format; choose a format: {flags(*COUNTS)}, or a name that ends in {endings(*COUNTS)}"),
+        (("cost", "-o", ""), f"--output: the name '' does not tell the format; choose a format: {flags(*COUNTS)}, or a name that ends in {endings(*COUNTS)}"),
+        (("export", "-o", "-"), f"choose a format: {flags()}"),
+        (("cost", "--latex", "--json"), "--latex and --json contradict each other; choose one\n  a folder takes several: -o folder/"),
         (("import", "model", "-o", "layer.json"), "--output: files that end in .json cannot be written; choose a name that ends in .yaml"),
         (("import", "model", "-o", "layer.md"), "--output: files that end in .md cannot be written; choose a name that ends in .yaml"),
     ],
