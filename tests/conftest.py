@@ -1,3 +1,5 @@
+import gc
+import os
 import tracemalloc
 from collections.abc import Iterator
 
@@ -8,6 +10,14 @@ settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+# workers of pytest-xdist set the width of their terminal, which is the width of what is printed
+os.environ.pop("COLUMNS", None)
+
+
+def pytest_collection_finish() -> None:
+    """Leave the tests themselves out of every later garbage collection."""
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 import blockcalc
+from blockcalc import __main__ as entry
+from blockcalc.cli.app import main
 from blockcalc.docs.samples import files, folder
 from blockcalc.explain.depth import Depth, Detail
 from blockcalc.explain.document import StepPiece
@@ -30,22 +36,55 @@ TINY_SPEC = blockcalc.sample("tiny")
 THREE = str(folder() / "three_features.yaml")
 STACK = str(folder() / "stack.yaml")
 HERE = Path(__file__).parent
+FEW_SAMPLES = [p if p.stem in ("tiny", "two_heads", "causal") else pytest.param(p, marks=pytest.mark.slow)
+               for p in SAMPLES]  # fmt: skip
+ERRORS = ("strict", "backslashreplace")  # of standard output and standard error
 
 
-def cli(
+def process(
     *args: str, stdin: bytes | None = None, cwd: Path | None = None, **env: str
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the command line as a process, without the environment's own colour settings."""
-    kept = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
     return subprocess.run(
         [sys.executable, "-m", "blockcalc", *args],
         input=stdin,
         capture_output=True,
         cwd=cwd,
-        env={**kept, **env},
+        env={**_environment(), **env},
         check=False,
         timeout=120,
     )
+
+
+def cli(
+    *args: str, stdin: bytes | None = None, cwd: Path | None = None, **env: str
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the command line like ``process``, but in this one, which saves starting Python."""
+    encoding = env.get("PYTHONIOENCODING", "utf-8")
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding, errors) for errors in ERRORS)
+    environment = patch.dict(os.environ, {**_environment(), **env}, clear=True)
+    collecting, code = gc.isenabled(), 0
+    with pytest.MonkeyPatch.context() as here, environment:
+        here.chdir(cwd or ".")
+        here.setitem(sys.modules, "__main__", entry)
+        here.setattr(sys, "argv", [entry.__file__, *args])
+        here.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin or b"")))
+        here.setattr(sys, "stdout", out)
+        here.setattr(sys, "stderr", err)
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        finally:
+            if collecting:
+                gc.enable()
+            out.flush()
+            err.flush()
+    return subprocess.CompletedProcess(args, code, out.buffer.getvalue(), err.buffer.getvalue())
+
+
+def _environment() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
 
 
 def text(done: subprocess.CompletedProcess[bytes]) -> str:
@@ -54,13 +93,22 @@ def text(done: subprocess.CompletedProcess[bytes]) -> str:
     return done.stdout.decode()
 
 
+@cache
 def sample_specs() -> list[Spec]:
-    """Every sample in both orders."""
+    """Every sample in both orders, its own first."""
     specs = [blockcalc.load(path) for path in SAMPLES]
     return [
         s
         for spec in specs
         for s in (spec, spec.with_order("pre" if spec.order == "post" else "post"))
+    ]
+
+
+def slow_in_other_order() -> list[Any]:
+    """Every sample in its own order, and marked slow in the other."""
+    return [
+        pytest.param(spec, marks=pytest.mark.slow) if i % 2 else spec
+        for i, spec in enumerate(sample_specs())
     ]
 
 

@@ -21,13 +21,23 @@ def from_text(side: str) -> str:
     )
     side = re.sub(r"√([0-9.]+|π)", r"sqrt(\1)", side).replace("√", "sqrt")
     side = re.sub(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda m: "**" + m[1].translate(_RAISED), side)
-    return side.replace("×", "*").replace("π", "pi").replace("∞", "inf").replace("^", "**")
+    side = side.replace("×", "*").replace("π", "pi").replace("∞", "inf").replace("^", "**")
+    return _sizes(side)
 
 
 def plain_text(side: str) -> str:
     """Turn the arithmetic of the plain alphabet into Python's."""
     side = re.sub(r"([0-9.]+)e([-+]?[0-9]+)", lambda m: f"({m[1]}*10**{int(m[2])})", side)
-    return re.sub(r"(?<=[0-9)i])x(?=[0-9a-z(-])", "*", side).replace("^", "**")
+    return _sizes(re.sub(r"(?<=[0-9)i|])x(?=[0-9a-z(|-])", "*", side).replace("^", "**"))
+
+
+def _sizes(side: str) -> str:
+    """Turn |x| into a call: a bar closes after an operand, and opens elsewhere."""
+    out = ""
+    for sign in side:
+        closes = out.rstrip()[-1:].isalnum() or out.rstrip()[-1:] == ")"
+        out += (")" if closes else "abs(") if sign == "|" else sign
+    return out
 
 
 def from_latex(side: str) -> str:
@@ -38,6 +48,8 @@ def from_latex(side: str) -> str:
         .replace(r"\allowbreak", "")
         .replace(r"\infty", "inf")
         .replace(r"\pi", "pi")
+        .replace(r"\lvert", "abs(")
+        .replace(r"\rvert", ")")
     )
     for name in (r"\sqrt", "e^"):
         side = _braced(side, name, "sqrt" if name == r"\sqrt" else "exp")
@@ -50,6 +62,7 @@ def from_latex(side: str) -> str:
         re.sub(r"\\mathrm\{([a-z]+)\}", r"\1", side)
         .replace(r"\max", "max")
         .replace(r"\tanh", "tanh")
+        .replace(r"\ln", "ln")
     )
     side = re.sub(r"\^\{(-?[0-9]+)\}", r"**\1", side)
     return re.sub(r"([0-9.]+) \\times 10\*\*(-?[0-9]+)", r"(\1*10**\2)", side).replace(
@@ -91,6 +104,8 @@ def _value(node: Any, text: str) -> Any:
         assert isinstance(node.func, ast.Name)
         if node.func.id == "max":
             return max(args)
+        if node.func.id == "abs":
+            return abs(args[0])
         if node.func.id == "mask":
             return args[0] if args[1] else -math.inf
         if node.func.id in ("step", "allowed"):
@@ -119,6 +134,8 @@ def _exactly(function: str, x: Any) -> Any:
         return Fraction(1) if x == 0 else math.exp(min(x, 709.0))
     if function == "tanh" and x == 0:
         return Fraction(0)
+    if function == "ln" and x == 1:
+        return Fraction(0)
     if function == "cos" and x == 0:
         return Fraction(1)
     if function == "sin" and x == 0:
@@ -127,6 +144,7 @@ def _exactly(function: str, x: Any) -> Any:
         "cos": math.cos,
         "sin": math.sin,
         "erfc": math.erfc,
+        "ln": math.log,
         "tanh": math.tanh,
         "sqrt": math.sqrt,
     }[function](x)

@@ -1,4 +1,4 @@
-"""Blocks that PyTorch and Hugging Face transformers worked, recorded in ``framework/``: their files, their names."""
+"""Blocks computed by PyTorch and Hugging Face transformers, recorded in ``framework/``."""
 
 from __future__ import annotations
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from blockcalc.errors import Fault, UsageError
+
+MARK = "@"  # before the name of a sample, in place of a file
 DEFAULT = "tiny.yaml"
 
 
@@ -23,3 +26,31 @@ def files() -> list[Path]:
 def default() -> Path:
     """Give the sample that is shown without a file."""
     return folder() / DEFAULT
+
+
+def names() -> list[str]:
+    """Give the names of all samples, each with its mark, in the order of ``files``."""
+    return [MARK + path.stem for path in files()]
+
+
+def file_of(word: str) -> str:
+    """Give the file that a word names: ``@tiny`` is a sample, any other word is the file itself.
+
+    A file whose own name begins with the mark is ``./@name``.
+
+    Raises
+    ------
+    UsageError
+        There is no sample of this name.
+    """
+    if not word.startswith(MARK):
+        return word
+    known = {path.stem: path for path in files()}
+    name = word.removeprefix(MARK).removesuffix(".yaml")
+    if name in known:
+        return str(known[name])
+    from blockcalc.messages import say
+    from blockcalc.messages.words import did_you_mean, listed
+
+    hint = did_you_mean(name, known) or say("sample.list", names=listed(known))
+    raise UsageError(Fault(say("sample.unknown", name=name), hint=hint))

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,20 +33,22 @@ HOUSE: dict[str, set[str]] = {
     "views": {"explain", "nn", "notation", "ops", "program"},
     "mistakes": {"nn", "ops", "program"},
     "check": {"answers", "explain", "mistakes", "nn", "notation", "ops", "program"},
-    "shell": {"docs", "costs", "gradients", "files", "nn", "program", "reading", "views"},
+    "shell": {"docs", "costs", "gradients", "files", "nn", "notation", "program", "reading", "views"},
     "cli": {"answers", "check", "docs", "shell", "checkpoints", "costs", "explain", "files", "gradients", "nn", "notation", "program", "reading", "views"},
+    "notebook": {"check", "costs", "explain", "gradients", "nn", "notation", "ops", "program", "views"},
     "docs": set(),
 }  # fmt: skip
 MOST_ROOMS = 10
 MOST_LINES = 350
 LONG_ROOMS = {"messages.en": "a table of texts"}
 LIBRARIES: dict[str, set[str]] = {
-    "numpy": {"answers", "check", "mistakes", "ops", "program", "nn", "notation", "files", "reading", "checkpoints", "explain", "gradients", "views", "api"},
+    "numpy": {"answers", "check", "mistakes", "ops", "program", "nn", "notation", "files", "reading", "checkpoints", "explain", "gradients", "views", "notebook", "api"},
     "rich": {"views", "cli"},
     "typer": {"cli", "shell"},
     "yaml": {"files.yaml_text"},
     "safetensors": {"files.tensors"},
     "ml_dtypes": {"files.tensors"},
+    "pandas": {"notebook.frame", "notebook.trace"},
 }  # fmt: skip
 
 
@@ -61,8 +64,13 @@ ROOMS = _rooms()
 INSIDE = {name: path for name, path in ROOMS.items() if "." in name}
 
 
-def _imports(path: Path) -> Iterator[str]:
+@cache
+def _imports(path: Path) -> tuple[str, ...]:
     """Give the modules that a room imports; of this package without its name."""
+    return tuple(_found(path))
+
+
+def _found(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
