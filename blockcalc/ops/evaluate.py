@@ -81,18 +81,6 @@ def _logistic(numerator: Expr, power: Expr, leaf: Callable[[Expr], Value]) -> Va
     return _stored(out, numerator / power, leaf)
 
 
-def _softplus(power: Expr, leaf: Callable[[Expr], Value]) -> Value:
-    """Evaluate ln(1 + e^b) to full precision, where e^b overflows, and where it is lost beside 1.
-
-    It is max(b, 0) + ln(1 + e^(-|b|)), and its slope 1 / (1 + e^(-b)) carries the rounding error
-    of b along; float32 is evaluated in float64.
-    """
-    b, rest = _pair(power, _wide(leaf))
-    small = np.exp(-np.abs(b))
-    slope = np.where(np.greater(b, 0), 1.0, small) / (1.0 + small)
-    return _stored(np.maximum(b, 0.0) + (np.log1p(small) + slope * rest), power, leaf)
-
-
 def _wide(leaf: Callable[[Expr], Value]) -> Callable[[Expr], Value]:
     """Give the arrays at the leaves as float64."""
 
@@ -190,8 +178,6 @@ def _evaluate(expr: Expr, leaf: Callable[[Expr], Value]) -> Value:
             if op == "/" and isinstance(b, float) and b == 0:
                 return float(np.float64(a) / np.float64(b)) if isinstance(a, float) else a / b
             return _plain(_BINARY[op](a, b))
-        case Call("ln", (Binary("+", Num(1.0), Call("exp", (power,))),)):
-            return _softplus(power, leaf)
         case Call(function=function, args=args):
             return _plain(FUNCTIONS[function](*(_evaluate(a, leaf) for a in args)))
         case Fold(op=op, terms=terms):

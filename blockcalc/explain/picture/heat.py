@@ -43,12 +43,12 @@ def heat(spec: Spec, trace: Trace, depth: Depth, explained: Explained = explain)
     chosen = replace(
         depth, detail=Detail.tables, brief=True, pictures=True, patterns=patterns, prose=False
     )
-    for piece in explained(spec, trace, chosen):
-        if isinstance(piece, StepPiece) and piece.picture is not None:
-            panels = [part for part in piece.picture.parts if isinstance(part, Panel)]
-            largest = max(map(_largest, panels), default=0.0)
-            parts = tuple(replace(panel, shades=_shades(panel, largest)) for panel in panels)
-            yield replace(piece, picture=replace(piece.picture, parts=parts), notes=())
+    steps = (piece for piece in explained(spec, trace, chosen) if isinstance(piece, StepPiece))
+    for step, picture in ((step, step.picture) for step in steps if step.picture is not None):
+        panels = [part for part in picture.parts if isinstance(part, Panel)]
+        largest = max(map(_largest, panels), default=0.0)
+        parts = tuple(replace(panel, shades=_shades(panel, largest)) for panel in panels)
+        yield replace(step, picture=replace(picture, parts=parts), notes=())
     yield Remark(say("heat.legend"), quiet=True)
 
 
