@@ -5,7 +5,7 @@ Every part is a plain function that writes equations; a model's attention is a s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import mul
@@ -20,11 +20,18 @@ from blockcalc.ops.elementwise import Elementwise, Masked
 from blockcalc.ops.expr import Expr, Num, call, sqrt
 from blockcalc.ops.matmul import MatMul
 from blockcalc.ops.movement import Columns, Join, Repeat, Split
-from blockcalc.ops.op import Array, Ref
+from blockcalc.ops.op import Array, Axes, Ref
 from blockcalc.ops.rotate import Rotate
 from blockcalc.program.builder import Builder
 
-KEEPERS = ("causal", "padding", "mask.keep")  # masks of ones and zeros
+MASK_AXES = ("batch", "head", "query", "key")
+# the masks of ones and zeros: the symbol and the axes of each; a mask of lower rank has the last
+KEEPERS: dict[str, tuple[str, Axes]] = {
+    "causal": ("C", ("query", "key")),
+    "padding": ("p", ("batch", "key")),
+    "mask.keep": ("M_keep", MASK_AXES),
+}
+ADDED = "mask.add"
 PARTS = {"q": "query", "k": "key", "v": "value"}
 
 
@@ -35,9 +42,11 @@ def scaled(b: Builder, s: Ref, attention: AttentionSpec, d_head: int) -> Ref:
         b.alias(s, name)
         return s
     if attention.scale is None:
-        return elementwise(b, name, "S_scaled", lambda a: a / sqrt(Num(d_head, "d_head")), s)
+        return elementwise(
+            b, name, "S_scaled", lambda a: a / sqrt(Num(d_head, "d_head")), s, part="scaled"
+        )
     factor = float(attention.scale)
-    return elementwise(b, name, "S_scaled", lambda a: a * Num(factor, "scale"), s)
+    return elementwise(b, name, "S_scaled", lambda a: a * Num(factor, "scale"), s, part="scaled")
 
 
 def projections(b: Builder, x: Ref, spec: AttentionSpec) -> Iterator[tuple[str, Ref]]:
@@ -60,10 +69,10 @@ def projections(b: Builder, x: Ref, spec: AttentionSpec) -> Iterator[tuple[str, 
 
 
 def fused_columns(h: int, g: int, e: int, layout: str) -> dict[str, tuple[int, ...]]:
-    """Find the columns of Q, K and V in a fused matrix.
+    """Find the columns of Q, K and V in a fused matrix: h heads, g key heads, e columns each.
 
-    ``blocks`` means all Q, all K, all V; ``per_head`` means for each key head its queries, then its
-    K and V.
+    The layout is ``blocks`` (all Q, all K, all V) or ``per_head`` (for each key head its queries,
+    then its K and V).
 
     Examples
     --------
@@ -81,7 +90,7 @@ def fused_columns(h: int, g: int, e: int, layout: str) -> dict[str, tuple[int, .
             "k": [group[m] for group in groups],
             "v": [group[m + 1] for group in groups],
         }
-    return {part: tuple(i * e + j for i in own for j in range(e)) for part, own in chosen.items()}
+    return {part: tuple(i * e + j for i in some for j in range(e)) for part, some in chosen.items()}
 
 
 def split_heads(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
@@ -118,15 +127,15 @@ def rope_angles(b: Builder, spec: AttentionSpec) -> tuple[Ref, Ref]:
     return cos, elementwise(b, f"{name}.sin", "s", lambda a: call("sin", a), angles)
 
 
-def rotated(b: Builder, spec: AttentionSpec, part: str, x: Ref, turn: tuple[Ref, Ref]) -> Ref:
-    """Rotate the pairs of columns of queries or keys by the angles of their positions."""
+def rotated(b: Builder, spec: AttentionSpec, part: str, x: Ref, angles: tuple[Ref, Ref]) -> Ref:
+    """Rotate the pairs of columns of queries or keys; ``angles`` are given by cosine and sine."""
     assert spec.rope is not None
     op = Rotate(spec.rope.dims, spec.rope.half)
     name, letter = f"{spec.name}.{part}_rope", f"{part.upper()}_rope"
-    return b.add(name, letter, op, x, *turn, part=PARTS[part])
+    return b.add(name, letter, op, x, *angles, part=PARTS[part])
 
 
-def shared_out(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
+def repeated(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
     """Repeat key heads for query heads: query head i uses key head i // (n_heads // n_kv_heads)."""
     if part == "q" or spec.n_kv_heads == spec.n_heads:
         return x
@@ -138,45 +147,46 @@ def shared_out(b: Builder, spec: AttentionSpec, part: str, x: Ref) -> Ref:
 def masked(b: Builder, s: Ref, spec: AttentionSpec) -> Ref:
     """Add ``mask.add`` to the scores, and set masked scores to minus infinity."""
     name = spec.name
-    parts = [
-        b.given(f"{name}.{key}", symbol, axes, "mask")
-        for key, symbol, axes in (
-            ("causal", "C", ("query", "key")),
-            ("padding", "p", ("batch", "key")[-len(b.shape(f"{name}.padding")) :]),
-            ("mask.keep", "M_keep", _mask_axes(b, spec, "keep")),
-        )
+    keepers = [
+        _mask(b, spec, key, symbol, axes)
+        for key, (symbol, axes) in KEEPERS.items()
         if b.has(f"{name}.{key}")
     ]
-    operands = [s]
-    if b.has(f"{name}.mask.add"):
-        axes = _mask_axes(b, spec, "add")
-        operands.append(b.given(f"{name}.mask.add", "B", axes, "mask"))
-        b.alias(operands[-1], f"{name}.bias")
-    if len(parts) > 1:
-        axes = tuple(a for a in s.axes if any(a in ref.axes for ref in parts))
-        op = Elementwise.on(lambda *ms: reduce(mul, ms), *parts, axes=axes)
-        parts = [b.add(f"{name}.allowed", "M", op, *parts, part="allowed")]
-    elif parts:
-        b.alias(parts[0], f"{name}.allowed")
-    if parts:
-        operands.append(parts[0])
+    added = []
+    if b.has(f"{name}.{ADDED}"):
+        added.append(_mask(b, spec, ADDED, "B", MASK_AXES))
+        b.alias(added[0], f"{name}.bias")
+    allowed = _allowed(b, s, name, keepers)
+    operands = [s, *added, *allowed]
     if len(operands) == 1:
         b.alias(s, f"{name}.masked")
         return s
 
-    def body(a: Expr, *more: Expr) -> Expr:
-        total = a + more[0] if b.has(f"{name}.mask.add") else a
-        return call("mask", total, more[-1]) if parts else total
+    def body(a: Expr, *masks: Expr) -> Expr:
+        total = a + masks[0] if added else a
+        return call("mask", total, masks[-1]) if allowed else total
 
     op = Masked.on(body, *operands, axes=s.axes)
     return b.add(f"{name}.masked", "S_masked", op, *operands)
 
 
-def _mask_axes(b: Builder, spec: AttentionSpec, kind: str) -> tuple[str, ...]:
-    """Find the axes of a mask: ``[T, T]``, or with axes ``n_heads`` or ``B`` or both before."""
-    rank = len(b.shape(f"{spec.name}.mask.{kind}"))
-    lead = ("batch",) if kind in spec.by_batch else ("batch", "head")
-    return (*lead, "query", "key")[-rank:] if rank else ()
+def _mask(b: Builder, spec: AttentionSpec, key: str, symbol: str, axes: Axes) -> Ref:
+    """Declare a mask, such as ``[T, T]`` or ``[n_heads, T, T]``."""
+    name = f"{spec.name}.{key}"
+    if key.removeprefix("mask.") in spec.by_batch:
+        axes = tuple(axis for axis in axes if axis != "head")
+    return b.given(name, symbol, axes[-len(b.shape(name)) :], "mask", key)
+
+
+def _allowed(b: Builder, s: Ref, name: str, keepers: Sequence[Ref]) -> list[Ref]:
+    """Multiply the masks of ones and zeros: the product, the only one, or none."""
+    if len(keepers) > 1:
+        axes = tuple(a for a in s.axes if any(a in ref.axes for ref in keepers))
+        op = Elementwise.on(lambda *masks: reduce(mul, masks), *keepers, axes=axes)
+        return [b.add(f"{name}.allowed", "M", op, *keepers, part="allowed")]
+    for only in keepers:
+        b.alias(only, f"{name}.allowed")
+    return list(keepers)
 
 
 def output(b: Builder, x: Ref, spec: AttentionSpec, p: Ref, v: Ref) -> Ref:
@@ -215,9 +225,9 @@ def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
     with b.section(name, "attention", x, settings=settings) as section:
         heads = {part: split_heads(b, spec, part, ref) for part, ref in projections(b, x, spec)}
         if spec.rope is not None:
-            turn = rope_angles(b, spec)
-            heads |= {part: rotated(b, spec, part, heads[part], turn) for part in "qk"}
-        q, k, v = (shared_out(b, spec, part, heads[part]) for part in "qkv")
+            angles = rope_angles(b, spec)
+            heads |= {part: rotated(b, spec, part, heads[part], angles) for part in "qk"}
+        q, k, v = (repeated(b, spec, part, heads[part]) for part in "qkv")
         section.settings = settings = replace(settings, d_head=q.shape[-1])
         lead = q.axes[:-2]
         op = MatMul(transpose_b=True)
@@ -226,8 +236,8 @@ def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
             settings,
             causal=b.has(f"{name}.causal"),
             masked=any(b.has(f"{name}.{key}") for key in KEEPERS),
-            added=b.has(f"{name}.mask.add"),
+            added=b.has(f"{name}.{ADDED}"),
         )
         s = masked(b, scaled(b, s, spec, q.shape[-1]), spec)
-        p = softmax(b, f"{name}.weights", "P", s, form)
+        p = softmax(b, f"{name}.weights", "P", s, form, "weights")
         return output(b, x, spec, dropout(b, f"{name}.weights", p, spec.dropout), v)

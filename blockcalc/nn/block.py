@@ -30,15 +30,15 @@ def sublayers(b: Builder, spec: BlockSpec, norms: int) -> list[Sublayer]:
 
 
 def _sublayer(b: Builder, spec: BlockSpec, i: int, norms: int) -> Sublayer:
-    own, number = spec.sublayers[i], str(i + 1)
+    sublayer, number = spec.sublayers[i], str(i + 1)
     numbered = list(enumerate(spec.norms, 1))[i * norms : (i + 1) * norms]
 
     def add(x: Ref, *results: Ref) -> Ref:
-        thin = [dropout(b, f"{own.work.name}.out", y, own.dropout) for y in results]
-        return residual(b, f"residual{number}", number, x, *thin)
+        kept = [dropout(b, f"{sublayer.work.name}.out", y, sublayer.dropout) for y in results]
+        return residual(b, f"residual{number}", number, x, *kept)
 
     return Sublayer(
-        lambda x: _work(b, x, own.work),
+        lambda x: _work(b, x, sublayer.work),
         [lambda x, n=n, k=k: norm(b, x, n, str(k)) for k, n in numbered],  # type: ignore[misc]
         add,
     )

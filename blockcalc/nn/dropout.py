@@ -68,7 +68,7 @@ def dropout(b: Builder, place: str, x: Ref, p: float) -> Ref:
     if not p:
         return x
     name, out = f"{place}_keep", f"{place}_dropped"
-    settings = DropoutSettings(p, None if b.has(name) else b.seed)
+    settings = DropoutSettings(b.steps + place, p, None if b.has(name) else b.seed)
     with b.section(out, "dropout", x, settings=settings):
         if b.has(name):
             keep = b.given(name, f"M_{x.symbol}", x.axes, "mask", "keep")
@@ -77,5 +77,5 @@ def dropout(b: Builder, place: str, x: Ref, p: float) -> Ref:
             op = Draw(p, b.seed, b.drawn, x.axes, x.shape)
             keep = b.add(name, f"M_{x.symbol}", op, part="keep")
             b.drawn += int(np.prod(x.shape))
-        thin = Elementwise.on(lambda a, m: a * m / (1.0 - Num(p, "p")), x, keep)
-        return b.add(out, f"{x.symbol}_drop", thin, x, keep)
+        scaled = Elementwise.on(lambda a, m: a * m / (1.0 - Num(p, "p")), x, keep)
+        return b.add(out, f"{x.symbol}_drop", scaled, x, keep)

@@ -24,10 +24,10 @@ from blockcalc.program.program import Equation, Write
 
 
 def elementwise(
-    b: Builder, name: str, symbol: str, function: Callable[..., Expr], *refs: Ref
+    b: Builder, name: str, symbol: str, function: Callable[..., Expr], *refs: Ref, part: str = ""
 ) -> Ref:
     """Write one elementwise equation."""
-    return b.add(name, symbol, Elementwise.on(function, *refs), *refs)
+    return b.add(name, symbol, Elementwise.on(function, *refs), *refs, part=part)
 
 
 def linear(
@@ -40,7 +40,7 @@ def linear(
     out_in: bool = False,
     part: str = "",
 ) -> Ref:
-    """``y = x W + b``, with the bias if it is given: ``[T, n] @ [n, m] -> [T, m]``.
+    """Linear layer ``y = x W + b``, with the bias if it is given: ``[T, n] @ [n, m] -> [T, m]``.
 
     ``w`` is the weight's name, ``attn.w_q``; its bias is ``attn.b_q``. With ``out_in`` the
     weight is ``[m, n]`` and the formula reads ``x Wᵀ``.
@@ -49,14 +49,14 @@ def linear(
     letter = key.removeprefix("w_")
     letter = letter.upper() if letter in ("q", "k", "v", "o", "qkv") else letter
     axes = (axis, x.axes[-1]) if out_in else (x.axes[-1], axis)
-    operands = [x, b.given(w, f"W_{letter}", axes)]
+    operands = [x, b.given(w, f"W_{letter}", axes, part="matrix")]
     bias = f"{layer}.b_{key.removeprefix('w_')}"
     if b.has(bias):
-        operands.append(b.given(bias, f"b_{letter}", (axis,)))
+        operands.append(b.given(bias, f"b_{letter}", (axis,), part="bias"))
     return b.add(name, symbol, MatMul(transpose_b=out_in), *operands, part=part)
 
 
-def softmax(b: Builder, name: str, symbol: str, s: Ref, form: str) -> Ref:
+def softmax(b: Builder, name: str, symbol: str, s: Ref, form: str, part: str = "") -> Ref:
     """Softmax of each row, step by step; the shape of ``s`` is kept.
 
     ``plain`` is exp(s) divided by its row sum; ``shifted`` subtracts the row maximum first, which
@@ -70,13 +70,18 @@ def softmax(b: Builder, name: str, symbol: str, s: Ref, form: str) -> Ref:
             s = b.add(f"{name}.shifted", "S_shifted", op, s, top)
         e = elementwise(b, f"{name}.exp", "E", exp, s)
         total = b.add(f"{name}.sum", "r", Reduce("sum"), e)
-        return b.add(name, symbol, Quotient.on(ratio, e, total), e, total)
+        return b.add(name, symbol, Quotient.on(ratio, e, total), e, total, part=part)
+
+
+def gradient_product(write: Write, g: Ref, y: Ref) -> Ref:
+    """Write the elementwise product of a result and its gradient, a part of closed gradients."""
+    return write("product", Elementwise.on(lambda a, b: a * b, g, y), g, y)
 
 
 def softmax_gradient(write: Write, quotient: Equation, g: Ref) -> Gradient:
     """Write dS = P ⊙ (dP - Σ dP ⊙ P), the sum over each row."""
     p = quotient.out
-    product = write("product", Elementwise.on(lambda a, b: a * b, g, p), g, p)
+    product = gradient_product(write, g, p)
     total = write("row_sum", Reduce("sum"), product)
     op = Elementwise.on(lambda p, d, r: p * (d - r), p, g, total)
     return [("", op, (p, g, total))]

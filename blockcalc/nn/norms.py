@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from blockcalc.nn.layers import elementwise
+from blockcalc.nn.layers import elementwise, gradient_product
 from blockcalc.nn.settings import NormSettings
 from blockcalc.nn.spec import NormSpec
 from blockcalc.ops.elementwise import SQUARE, Centered, Elementwise, Quotient, Slope
@@ -39,13 +39,14 @@ def norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:
         return _normalized(b, spec, index, *record.write(b, x, spec, index))
 
 
-def _root(eps: float, outside: bool) -> Callable[[Expr], Expr]:
-    """√(v + eps), or √v + eps if eps is outside the root; without eps, √v."""
-    if not eps:
+def _root(spec: NormSpec) -> Callable[[Expr], Expr]:
+    """Give the function √(v + eps), or √v + eps if eps is outside the root; without eps, √v."""
+    if not spec.eps:
         return sqrt
-    if outside:
-        return lambda v: sqrt(v) + Num(eps, "eps")
-    return lambda v: sqrt(v + Num(eps, "eps"))
+    eps = Num(spec.eps, "eps")
+    if spec.outside:
+        return lambda v: sqrt(v) + eps
+    return lambda v: sqrt(v + eps)
 
 
 def layer_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref]:
@@ -60,8 +61,7 @@ def layer_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref
     centered = b.add(f"{name}.centered", f"D^({index})", op, x, mean)
     square = Reduce("mean", SQUARE, int(spec.sample), d)
     var = b.add(f"{name}.var", f"v^({index})", square, centered)
-    root = _root(spec.eps, spec.outside)
-    return centered, elementwise(b, f"{name}.std", f"sigma^({index})", root, var)
+    return centered, elementwise(b, f"{name}.std", f"sigma^({index})", _root(spec), var)
 
 
 def layer_norm_gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> Gradient:
@@ -80,8 +80,7 @@ def rms_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref]:
     """
     name, d = spec.name, x.axes[-1]
     mean_square = b.add(f"{name}.mean_square", f"q^({index})", Reduce("mean", SQUARE, 0, d), x)
-    root = _root(spec.eps, spec.outside)
-    return x, elementwise(b, f"{name}.rms", f"rho^({index})", root, mean_square)
+    return x, elementwise(b, f"{name}.rms", f"rho^({index})", _root(spec), mean_square)
 
 
 def rms_norm_gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> Gradient:
@@ -95,7 +94,7 @@ def rms_norm_gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref) 
 def _mean_product(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> Ref:
     """Write the mean of dy ⊙ n over each row, divided by n - 1 if the variance is."""
     n = quotient.out
-    product = write("product", Elementwise.on(lambda a, b: a * b, g, n), g, n)
+    product = gradient_product(write, g, n)
     return write("product_mean", Reduce("mean", less=int(spec.sample), count=g.axes[-1]), product)
 
 
@@ -147,21 +146,21 @@ def _normalized(b: Builder, spec: NormSpec, index: str, x: Ref, divisor: Ref) ->
 
     def write(part: str, letter: str, op: Elementwise, *refs: Ref) -> Ref:
         last = part == parts[-1]
-        own = name if last else f"{name}.{part}"
-        out = b.add(own, f"{'H' if last else letter}^({index})", op, *refs)
+        step = name if last else f"{name}.{part}"
+        out = b.add(step, f"{'H' if last else letter}^({index})", op, *refs)
         if part != "shifted":
             b.alias(out, f"{name}.{part}")
         return out
 
     h = write("normalized", "N", Quotient.on(ratio, x, divisor, rowwise=True), x, divisor)
     if "scaled" in parts:
-        gamma = b.given(f"{name}.gamma", f"gamma^({index})", (d,))
+        gamma = b.given(f"{name}.gamma", f"gamma^({index})", (d,), part="gamma")
         gain = Elementwise.on(
             (lambda n, g: n * (1.0 + g)) if spec.unit_offset else (lambda n, g: n * g),
             h, gamma, rowwise=True,
         )  # fmt: skip
         h = write("scaled", "G", gain, h, gamma)
     if "shifted" in parts:
-        beta = b.given(f"{name}.beta", f"beta^({index})", (d,))
+        beta = b.given(f"{name}.beta", f"beta^({index})", (d,), part="beta")
         h = write("shifted", "H", Elementwise.on(lambda n, c: n + c, h, beta), h, beta)
     return h

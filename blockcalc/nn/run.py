@@ -22,7 +22,7 @@ PLAIN_LIMIT = {"float64": 500.0, "float32": 60.0}
 def beyond_plain(scores: Array) -> bool:
     """Tell whether plain exponentials would overflow or vanish.
 
-    This is the case if the maximum of some row is above the limit or below minus the limit.
+    This is the case if the maximum of some row is above the limit of its dtype or below minus that.
     """
     limit = PLAIN_LIMIT[scores.dtype.name]
     top = scores.max(axis=-1)
@@ -64,6 +64,13 @@ def run(spec: Spec, dtype: str = "float64") -> Trace:
     -------
     Trace
         Every step by name, in order.
+
+    Raises
+    ------
+    InputError
+        A matrix or a result is too large for the dtype, or the results hold too many numbers.
+    UsageError
+        The dtype is not one of the two.
 
     Examples
     --------

@@ -95,7 +95,15 @@ class FfnSettings(Settings):
 
 @dataclass(frozen=True)
 class DropoutSettings(Settings):
-    """The probability that an entry is dropped; ``seed`` is None if the pattern is given."""
+    """The step that dropout is applied to, and the probability that an entry is dropped.
 
+    ``seed`` is None if the pattern is given.
+    """
+
+    place: str
     p: float
     seed: int | None
+
+    def facts(self) -> dict[str, Any]:
+        """Give the settings as they appear in the JSON export; the section names the place."""
+        return {"p": self.p, "seed": self.seed}

@@ -52,11 +52,26 @@ class RopeSpec:
 class AttentionSpec:
     """The attention of a block.
 
-    ``out_in`` means that weights are stored ``[out, in]``, as in a linear layer of PyTorch.
-
-    ``dropout`` is the p of its weights; ``by_batch`` names the masks that are given per batch entry
-    and not per head; ``scale`` is a factor, ``"none"``, or None for 1/√d_head; ``softmax`` is
-    ``plain``, ``shifted``, or None to choose by the scores.
+    Attributes
+    ----------
+    name : str
+        Its key in the file.
+    scale : float, str or None
+        A factor, ``"none"``, or None for 1/√d_head.
+    softmax : str or None
+        ``plain``, ``shifted``, or None to choose by the scores.
+    n_heads, n_kv_heads : int
+        The number of query heads, and of key heads, which they share.
+    qkv_layout : str
+        The layout of a fused projection, ``blocks`` or ``per_head``.
+    out_in : bool
+        Whether weights are stored ``[out, in]``, as in a linear layer of PyTorch.
+    rope : RopeSpec or None
+        Rotary positions.
+    dropout : float
+        The p of dropout of the attention weights.
+    by_batch : tuple of str
+        The masks given for each batch entry and not for each head: ``keep``, ``add``.
     """
 
     name: str
@@ -245,6 +260,6 @@ class Spec:
         """Return a spec in which every softmax has this form, ``plain`` or ``shifted``."""
         require_word("softmax", form, SOFTMAX)
         blocks = tuple(
-            b.with_attention(lambda own: replace(own, softmax=form)) for b in self.blocks
+            b.with_attention(lambda attn: replace(attn, softmax=form)) for b in self.blocks
         )
         return replace(self, blocks=blocks)

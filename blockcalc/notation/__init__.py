@@ -1,1 +1,1 @@
-"""How numbers and formulas are written, as text and as LaTeX."""
+"""How numbers and formulas are written, as text, as LaTeX and as Typst."""

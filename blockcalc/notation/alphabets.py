@@ -1,4 +1,4 @@
-"""Write expressions and numbers in each alphabet: text, plain text, LaTeX.
+"""Write expressions and numbers in each alphabet: text, plain text, LaTeX, Typst.
 
 Symbols are stored in ASCII, ``W_Q``, ``R^(1)``, ``mu^(1)``; an alphabet decides how they are
 printed.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from blockcalc.notation.digits import constant
@@ -21,6 +21,8 @@ _LEVELS = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "@": MATRIX, ".": PRO
 
 GRADIENT = "grad:"  # prefix of the symbol of a gradient
 _SYMBOL = re.compile(r"(?P<base>[^_^]+)(?:_(?P<sub>[^^]+))?(?:\^(?P<sup>.+))?")
+_TEXT_OPERATORS = {"+": " + ", "-": " - ", "*": "×", "/": " / ", "@": " ", ".": " ⊙ "}
+_PLAIN_OPERATORS = {**_TEXT_OPERATORS, "*": "x", ".": " (*) "}
 _RAISED = str.maketrans("0123456789()+-f", "⁰¹²³⁴⁵⁶⁷⁸⁹⁽⁾⁺⁻ᶠ")
 
 
@@ -70,6 +72,8 @@ class Alphabet(ABC):
                 return self._binary(Binary("/", *args))
             case Call(function=function, args=args):
                 return self._call(function, args)
+            case Binary(op="*", left=Num(value=-1.0, symbol=None), right=right):
+                return f"-{self._at(right, PRODUCT, False)}", SUM
             case Binary():
                 return self._binary(expr)
         raise TypeError(type(expr).__name__)
@@ -82,6 +86,18 @@ class Alphabet(ABC):
 
     @abstractmethod
     def _binary(self, expr: Binary) -> tuple[str, int]: ...
+
+    def _exponent(self, power: Expr, level: int = 0) -> str:
+        """Write an exponent; a constant is shown by its value."""
+        return (
+            self.figure(constant(power.value)) if isinstance(power, Num) else self._at(power, level)
+        )
+
+    def _infix(self, expr: Binary, signs: Mapping[str, str]) -> tuple[str, int]:
+        """Write two operands with a sign between them."""
+        level = _LEVELS[expr.op]
+        right = self._at(expr.right, level + 1 if expr.op in "-/" else level, False)
+        return self._at(expr.left, level) + signs[expr.op] + right, level
 
 
 @dataclass(frozen=True)
@@ -148,24 +164,12 @@ class Text(Alphabet):
         return f"{function}({', '.join(self._at(a, 0) for a in args)})", ATOM
 
     def _binary(self, expr: Binary) -> tuple[str, int]:
-        op, left, right = expr.op, expr.left, expr.right
-        level = _LEVELS[op]
-        if op == "*" and left == Num(-1.0):
-            return f"-{self._at(right, PRODUCT, False)}", SUM
-        if op == "^":
-            power = (
-                self.figure(constant(right.value))
-                if isinstance(right, Num)
-                else self._at(right, ATOM)
-            )
+        if expr.op == "^":
+            power = self._exponent(expr.right, ATOM)
             high = not self.plain and all(ord(c) in _RAISED for c in power)
             raised = power.translate(_RAISED) if high else f"^{power}"
-            return self._at(left, ATOM, False) + raised, POWER
-        tight = level + 1 if op in "-/" else level
-        a = self._at(left, level)
-        b = self._at(right, tight, False)
-        signs = {"*": "x" if self.plain else "×", "@": " ", ".": " (*) " if self.plain else " ⊙ "}
-        return a + signs.get(op, f" {op} ") + b, level
+            return self._at(expr.left, ATOM, False) + raised, POWER
+        return self._infix(expr, _PLAIN_OPERATORS if self.plain else _TEXT_OPERATORS)
 
 
 def _level(expr: Expr) -> int:
@@ -173,10 +177,17 @@ def _level(expr: Expr) -> int:
 
 
 _TEX_GREEK = {k: f"\\{k}" for k in GREEK} | {"eps": r"\varepsilon"}
-_TEX_SIGNS = {"*": r" \times ", "@": r"\, ", ".": r" \odot ", "+": " + ", "-": " - "}
+_TEX_OPERATORS = {"*": r" \times ", "@": r"\, ", ".": r" \odot ", "+": " + ", "-": " - "}
 _WIDE = 14  # nodes above a fraction line; a longer numerator is put in brackets
 _BROAD = 48  # digits above a fraction line that fit on a page
 _LONG = 7  # terms above a fraction line; a longer sum must be able to break
+
+
+def _fits_fraction(above: Expr) -> bool:
+    """Tell whether a numerator is short enough for a fraction line."""
+    many = isinstance(above, Fold) and len(above.terms) > _LONG
+    digits = sum(len(e.digits) for e in walk(above) if isinstance(e, Figure))
+    return not (many or len(list(walk(above))) > _WIDE or digits > _BROAD)
 
 
 class Latex(Alphabet):
@@ -238,18 +249,85 @@ class Latex(Alphabet):
     def _binary(self, expr: Binary) -> tuple[str, int]:
         op, left, right = expr.op, expr.left, expr.right
         if op == "/":
-            many = isinstance(left, Fold) and len(left.terms) > _LONG
-            digits = sum(len(e.digits) for e in walk(left) if isinstance(e, Figure))
-            if many or len(list(walk(left))) > _WIDE or digits > _BROAD:
+            if not _fits_fraction(left):
                 return f"({self._at(left, 0)}) / {self._at(right, ATOM, False)}", PRODUCT
             return rf"\frac{{{self._at(left, 0)}}}{{{self._at(right, 0)}}}", ATOM
-        if op == "*" and left == Num(-1.0):
-            return f"-{self._at(right, PRODUCT, False)}", SUM
         if op == "^":
-            power = (
-                self.figure(constant(right.value)) if isinstance(right, Num) else self._at(right, 0)
-            )
-            return f"{self._at(left, ATOM, False)}^{{{power}}}", POWER
-        level = _LEVELS[op]
-        b = self._at(right, level + 1 if op == "-" else level, False)
-        return self._at(left, level) + _TEX_SIGNS[op] + b, level
+            return f"{self._at(left, ATOM, False)}^{{{self._exponent(right)}}}", POWER
+        return self._infix(expr, _TEX_OPERATORS)
+
+
+_TYPST_OPERATORS = {"*": " × ", "@": " thin ", ".": " ⊙ ", "+": " + ", "-": " - "}
+
+
+class Typst(Alphabet):
+    r"""The alphabet of Typst math; a comma that is shown is written ``\,``.
+
+    Examples
+    --------
+    >>> print(Typst().render(Binary("/", Name("S"), Call("sqrt", (Num(2.0, "d_head"),)))))
+    frac(S, sqrt(d_"head"))
+    """
+
+    dots = "⋯"
+
+    def symbol(self, symbol: str) -> str:
+        r"""Write a symbol: ``W_Q``, ``μ^(\(1\))``, ``d_"head"``, ``upright(d) W_Q``."""
+        if symbol.startswith(GRADIENT):
+            return "upright(d) " + self.symbol(symbol.removeprefix(GRADIENT))
+        found = _SYMBOL.fullmatch(symbol)
+        if found is None:
+            return _upright(symbol)
+        base, sub, sup = found["base"], found["sub"], found["sup"]
+        if not re.fullmatch("[0-9]+", base):
+            letters = re.fullmatch("[A-Za-z]{1,2}", base)
+            base = GREEK.get(base) or (" ".join(base) if letters else _upright(base))
+        if sub:
+            base += "_" + (sub if len(sub) == 1 and sub.isalnum() else _upright(sub))
+        return base + (f"^({''.join(map(_raised, sup))})" if sup else "")
+
+    def figure(self, f: Figure) -> str:
+        """Write a number: ``1.2 × 10^(-5)``."""
+        digits = f.digits.replace("inf", "∞")
+        return digits if f.exponent is None else f"{digits} × 10^({f.exponent})"
+
+    def _over(self, kind: str, body: Expr) -> tuple[str, int]:
+        sign = "sum" if kind == "sum" else f'op("{kind}")'
+        return f"{sign}_j " + self._at(body, PRODUCT), PRODUCT
+
+    def _call(self, function: str, args: Sequence[Expr]) -> tuple[str, int]:
+        inside = r"\, ".join(self._at(a, 0) for a in args)
+        match function:
+            case "at":
+                where = r"\, ".join(self._at(a, 0) for a in args[1:])
+                name = self._at(args[0], 0)
+                return (rf"{name} \[{where}\]" if "_" in name else f"{name}_({where})"), ATOM
+            case "transpose":
+                return self._at(args[0], ATOM) + "^⊤", POWER
+            case "sqrt" | "abs":
+                return f"{function}({inside})", ATOM
+            case "exp":
+                return f"e^({inside})", POWER
+        # brackets that are escaped do not grow, but their inside may break at its commas
+        tall = "frac(" in inside
+        return f"op({_upright(function)}) " + (f"({inside})" if tall else rf"\({inside}\)"), ATOM
+
+    def _binary(self, expr: Binary) -> tuple[str, int]:
+        op, left, right = expr.op, expr.left, expr.right
+        if op == "/":
+            if not _fits_fraction(left):
+                return rf"({self._at(left, 0)}) \/ {self._at(right, ATOM, False)}", PRODUCT
+            return f"frac({self._at(left, 0)}, {self._at(right, 0)})", ATOM
+        if op == "^":
+            return f"{self._at(left, ATOM, False)}^({self._exponent(right)})", POWER
+        return self._infix(expr, _TYPST_OPERATORS)
+
+
+def _upright(text: str) -> str:
+    """Write a word of Typst math as a string."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _raised(c: str) -> str:
+    """Write one character of an exponent."""
+    return c if c.isascii() and c.isalnum() else f"\\{c}" if c in "()" else _upright(c)

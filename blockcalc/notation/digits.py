@@ -10,10 +10,9 @@ from fractions import Fraction
 from blockcalc.ops.expr import Figure
 from blockcalc.program.rounding import WIDE, exponent_of, rounded, shortest
 
-_SMALLEST_FIXED = -4  # 0.0001 is still written out; below it, powers of ten
+SMALLEST_FIXED, LARGEST_FIXED = -4, 7  # from 1e-4 to below 1e7 a number is written out
 SNAPPED = 10  # from this many digits on, rounding uses all digits, not the shortest text
 ALL_DIGITS = 14  # from this many digits on, floating-point noise is shown
-_LARGEST_FIXED = 7  # 9999999 too
 _KEPT = 2  # a number is written out only if at least this many of its digits show
 
 
@@ -31,7 +30,7 @@ def places_needed(x: float, exact: bool = False) -> int:
 
 def _as_power(x: float, digits: int) -> bool:
     """Tell whether a number is too large to be written out."""
-    return exponent_of(x) >= max(digits + 2, _LARGEST_FIXED)
+    return exponent_of(x) >= max(digits + 2, LARGEST_FIXED)
 
 
 def column_places(values: Iterable[float], digits: int) -> int:
@@ -48,7 +47,7 @@ def column_places(values: Iterable[float], digits: int) -> int:
     (2, 0)
     """
     usable = [v for v in values if math.isfinite(v) and v != 0 and not _as_power(v, digits)]
-    written = [v for v in usable if exponent_of(v) >= _SMALLEST_FIXED]
+    written = [v for v in usable if exponent_of(v) >= SMALLEST_FIXED]
     if not written:
         return 0
     exponents = [exponent_of(v) for v in written]
@@ -100,14 +99,20 @@ def power_figure(x: float, digits: int) -> Figure:
     if abs(value) >= 10:
         value, exponent = value / 10, exponent + 1
         value = value.quantize(Decimal(1).scaleb(-places), context=WIDE)
-    if _SMALLEST_FIXED <= exponent < _LARGEST_FIXED:
+    if SMALLEST_FIXED <= exponent < LARGEST_FIXED:
         return Figure(f"{value.scaleb(exponent, WIDE):f}")
     return Figure(f"{value:f}", exponent)
 
 
 def constant(x: float, digits: int = 17) -> Figure:
-    """Write a constant of the file, such as eps, with all its digits."""
-    if x == 0 or _SMALLEST_FIXED <= exponent_of(x) < _LARGEST_FIXED:
+    """Write a constant of the file, such as eps, with all its digits.
+
+    Examples
+    --------
+    >>> constant(1e-5), constant(0.25)
+    (Figure(digits='1', exponent=-5), Figure(digits='0.25', exponent=None))
+    """
+    if x == 0 or SMALLEST_FIXED <= exponent_of(x) < LARGEST_FIXED:
         return figure(x, column_places([x], digits), digits)
     return power_figure(x, digits)
 
@@ -119,7 +124,13 @@ def fraction_of(shown: Figure) -> Fraction:
 
 
 def unit_of(shown: Figure) -> Fraction:
-    """Give one unit of the last digit of a figure."""
+    """Give one unit of the last digit of a figure.
+
+    Examples
+    --------
+    >>> unit_of(Figure("1.50")), unit_of(Figure("1.5", -6))
+    (Fraction(1, 100), Fraction(1, 10000000))
+    """
     _, _, tail = shown.digits.partition(".")
     return Fraction(10) ** ((shown.exponent or 0) - len(tail))
 

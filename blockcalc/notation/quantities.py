@@ -1,4 +1,4 @@
-"""Write numbers in sentences and lists: grouped counts, binary units, significant digits."""
+"""Write numbers in sentences and lists: grouped counts, units, significant digits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from blockcalc.notation.alphabets import Text
-from blockcalc.notation.digits import power_figure
+from blockcalc.notation.digits import LARGEST_FIXED, SMALLEST_FIXED, power_figure
 from blockcalc.ops.expr import Figure
 
 THOUSANDS = "kMGTPE"
@@ -84,7 +84,7 @@ def size(n: int) -> str:
 
 
 MOST_PLACES = 17
-SMALL, LARGE = 1e-4, 1e7  # outside of these, numbers have powers of ten
+SMALL, LARGE = float(f"1e{SMALLEST_FIXED}"), float(f"1e{LARGEST_FIXED}")
 
 
 def places_apart(pairs: Sequence[tuple[float, ...]], halves: Sequence[float], written: bool) -> int:
@@ -113,12 +113,12 @@ def places_apart(pairs: Sequence[tuple[float, ...]], halves: Sequence[float], wr
             continue
         size = max(abs(a), abs(b))
         most = max(MOST_PLACES - 1 - math.floor(math.log10(size)), 0)
-        own = places
-        while own < most and f"{a:.{own}f}" == f"{b:.{own}f}":
-            own += 1
+        needed = places
+        while needed < most and f"{a:.{needed}f}" == f"{b:.{needed}f}":
+            needed += 1
         if not written:
-            own = min(max(own, math.ceil(-math.log10(abs(a - b))) + 1), most)
-        places = max(places, own)
+            needed = min(max(needed, math.ceil(-math.log10(abs(a - b))) + 1), most)
+        places = max(places, needed)
     return places
 
 
@@ -138,11 +138,13 @@ def in_column(numbers: Sequence[float], places: int) -> list[str]:
 
 
 def _fixed(x: float, places: int) -> str:
+    """Write a number with ``places`` decimals; one that rounds to 0 has no sign."""
     text = f"{x:.{places}f}"
     return text.lstrip("-") if x and not float(text) else text
 
 
 def _power(x: float, digits: int) -> str:
+    """Write a number with ``digits`` decimals and a power of ten."""
     if not math.isfinite(x) or not x:
         return f"{x:g}"
     mantissa, _, exponent = f"{x:.{digits}e}".partition("e")

@@ -1,4 +1,4 @@
-"""Characters for any terminal: ASCII substitutes, and text made safe."""
+"""Characters that any terminal can show: ASCII substitutes, and escapes of control characters."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def shown(text: str) -> list[str]:
 
 
 def _joins(before: str, c: str, after: str) -> bool:
-    """Tell whether a joiner is legitimate: within an emoji, or in a script that uses joiners."""
-    beside = (before, after)
+    """Tell whether a joiner is allowed: within an emoji, or in a script that uses joiners."""
+    neighbours = (before, after)
     return c in "\u200d\u200c" and all(
-        b and not b.isascii() and unicodedata.category(b)[0] in "LMS" for b in beside
+        b and not b.isascii() and unicodedata.category(b)[0] in "LMS" for b in neighbours
     )
 
 

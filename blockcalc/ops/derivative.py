@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Set
 
-from blockcalc.ops.expr import Binary, Call, Expr, Num, Slot, call, exp, sqrt, walk
+from blockcalc.ops.expr import Binary, Call, Expr, Num, Slot, call, exp, one_plus_exp, sqrt, walk
 
 ZERO, ONE = Num(0.0), Num(1.0)
 
@@ -31,7 +31,7 @@ def derivative(body: Expr, slot: int) -> Expr:
             return ZERO
         case Binary(op=op, left=left, right=right):
             return _binary(op, left, right, slot)
-        case Call(function="ln", args=(u,)) if (v := _sigmoid(u)) is not None:
+        case Call(function="ln", args=(u,)) if (v := one_plus_exp(u)) is not None:
             # e^v / (1 + e^v) would overflow
             return times(ONE / (1.0 + exp(negative(v))), derivative(v, slot))
         case Call(function=function, args=args):
@@ -48,14 +48,6 @@ def needed(body: Expr, slots: Set[int]) -> set[int]:
     return {e.index for d in found for e in walk(d) if isinstance(e, Slot)}
 
 
-def _sigmoid(b: Expr) -> Expr | None:
-    """Return v if a divisor has the form 1 + e^v."""
-    match b:
-        case Binary(op="+", left=Num(value=1.0), right=Call(function="exp", args=(v,))):
-            return v
-    return None
-
-
 def _binary(op: str, a: Expr, b: Expr, which: int) -> Expr:
     da, db = derivative(a, which), derivative(b, which)
     match op:
@@ -65,13 +57,11 @@ def _binary(op: str, a: Expr, b: Expr, which: int) -> Expr:
             return plus(da, ZERO if db == ZERO else negative(db))
         case "*":
             return plus(times(da, b), times(a, db))
-        case "/" if _sigmoid(b) is not None:
+        case "/" if (v := one_plus_exp(b)) is not None:
             # write it with 1 - 1 / (1 + e^v), which stays in range where e^v overflows
-            inner = _sigmoid(b)
-            assert inner is not None
+            dv = derivative(v, which)
             slope = times(over(a, b), 1.0 - ONE / b)
-            turned = negative(times(slope, derivative(inner, which)))
-            return plus(over(da, b), turned if derivative(inner, which) != ZERO else ZERO)
+            return plus(over(da, b), ZERO if dv == ZERO else negative(times(slope, dv)))
         case "/":
             second = over(times(a, db), b**2.0)
             return plus(over(da, b), ZERO if second == ZERO else negative(second))
@@ -145,10 +135,11 @@ def over(a: Expr, b: Expr) -> Expr:
 
 
 def _ratio(args: tuple[Expr, ...], d: list[Expr]) -> Expr:
+    """Differentiate a quotient with 0/0 = 0; its derivative is 0 where the divisor is 0."""
     a, b = args
-    less = times(call("over", call("over", a, b), b), d[1])
-    own = ZERO if d[0] == ZERO else call("over", d[0], b)
-    return plus(own, ZERO if less == ZERO else negative(less))
+    by_divisor = times(call("over", call("over", a, b), b), d[1])
+    by_dividend = ZERO if d[0] == ZERO else call("over", d[0], b)
+    return plus(by_dividend, ZERO if by_divisor == ZERO else negative(by_divisor))
 
 
 Rule = Callable[[tuple[Expr, ...], list[Expr]], Expr]

@@ -13,7 +13,7 @@ import numpy as np
 
 from blockcalc.messages import say
 from blockcalc.ops.derivative import ONE, ZERO, derivative, needed, times
-from blockcalc.ops.errors import OWN, bound, upward
+from blockcalc.ops.errors import DOUBLE, balls, upward
 from blockcalc.ops.evaluate import arrays
 from blockcalc.ops.expr import (
     At,
@@ -27,7 +27,6 @@ from blockcalc.ops.expr import (
     entrywise,
     fill,
     operations,
-    substitute,
     walk,
     word,
 )
@@ -128,11 +127,10 @@ class Elementwise(Op):
             steep = Elementwise(slope, f"{self.label}'", ways=ways)
             return [("slope", steep, (refs[0],)), ("", Elementwise(Slot(0) * Slot(1)), (g, None))]
         used = sorted({e.index for e in walk(slope) if isinstance(e, Slot)})
-        moved = {k: Slot(n + 1) for n, k in enumerate(used)}
-        inside = substitute(slope, lambda e: moved[e.index] if isinstance(e, Slot) else e)
+        inside = fill(slope, {k: Slot(n + 1) for n, k in enumerate(used)})
         body = Slot(0) if slope == ONE else times(Slot(0), inside)
-        own = self.placements[i] if self.placements else tuple(range(len(g.axes)))
-        left = tuple(axis for axis in range(len(g.axes)) if axis not in own)
+        kept = self.placements[i] if self.placements else tuple(range(len(g.axes)))
+        left = tuple(axis for axis in range(len(g.axes)) if axis not in kept)
         lines: Gradient = []
         if body != Slot(0):
             places = [tuple(range(len(g.axes)))]
@@ -159,7 +157,8 @@ class Elementwise(Op):
 
     def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
         xs, errors = self.aligned(xs), self.aligned(errors)
-        bounds = [bound(body, xs, errors, unit) for body in (self.body, *self.ways)]
+        trees = (self.body, *self.ways)
+        bounds = [balls(tree, xs, errors, unit).radius(unit) for tree in trees]
         return np.asarray(np.max(bounds, axis=0))
 
 
@@ -167,22 +166,22 @@ def _all_plus(body: Expr) -> Expr | None:
     """Replace every minus by plus; None if the body has neither, or calls a function."""
     found = False
 
-    def plain(e: Expr) -> Expr:
+    def positive(e: Expr) -> Expr:
         nonlocal found
         if not any(isinstance(inner, Slot) for inner in walk(e)) or isinstance(e, Slot):
             return e
         match e:
             case Binary(op="+" | "-", left=left, right=right):
                 found = True
-                return Binary("+", plain(left), plain(right))
+                return Binary("+", positive(left), positive(right))
             case Binary(op="*" | "/", left=left, right=right):
-                return Binary(e.op, plain(left), plain(right))
+                return Binary(e.op, positive(left), positive(right))
             case Call(function="over" | "ratio", args=args):
-                return Call(e.function, tuple(plain(arg) for arg in args))
+                return Call(e.function, tuple(positive(arg) for arg in args))
         raise _Function
 
     try:
-        written = plain(body)
+        written = positive(body)
     except _Function:
         return None
     return written if found else None
@@ -193,7 +192,7 @@ class _Function(Exception):
 
 
 def _place(ref: Ref, axes: Axes) -> Placement:
-    """Find the positions of an operand's axes in the result, by name or by count."""
+    """Find the positions of an operand's axes in the result: by name, or all if it has as many."""
     if len(ref.axes) == len(axes):
         return tuple(range(len(axes)))
     return tuple(axes.index(axis) for axis in ref.axes)
@@ -207,6 +206,8 @@ class Centered(Elementwise):
     deviations that are exactly 0, as on paper. If the entries are known to be exact, ``exact``
     gives their deviations without this rule.
     """
+
+    beyond = "equal_rows"
 
     def forward(self, xs: Sequence[Array]) -> Array:
         out = self.exact(xs)
@@ -227,11 +228,11 @@ class Centered(Elementwise):
         return np.broadcast_to(top, xs[0].shape)
 
     def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
-        """Bound them too where a row that is equal but for round-off has 0 in their place."""
-        out, own = np.abs(self.exact(xs)), super().bound(xs, errors, unit)
-        least = 8 * max(unit, OWN) * np.abs(xs[0]).max(axis=-1, keepdims=True)
-        alike = (out - own).max(axis=-1, keepdims=True) <= upward(least)
-        return own + np.where(alike & (unit > 0), out, 0.0)
+        """Bound the error, also where a row that is constant up to round-off gets 0."""
+        out, exact = np.abs(self.exact(xs)), super().bound(xs, errors, unit)
+        least = 8 * max(unit, DOUBLE) * np.abs(xs[0]).max(axis=-1, keepdims=True)
+        alike = (out - exact).max(axis=-1, keepdims=True) <= upward(least)
+        return exact + np.where(alike & (unit > 0), out, 0.0)
 
 
 @dataclass(frozen=True)
@@ -266,10 +267,12 @@ class Masked(Elementwise):
 class Shifted(Masked):
     """Scores minus their row maximum; a row with only minus infinity is unchanged."""
 
+    beyond = "masked_rows"
+
     def forward(self, xs: Sequence[Array]) -> Array:
         x, top = self.aligned(xs)
-        nothing = np.isneginf(top)
-        return np.where(nothing, x, x - np.where(nothing, np.zeros_like(top), top))
+        masked = np.isneginf(top)
+        return np.where(masked, x, x - np.where(masked, np.zeros_like(top), top))
 
     def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
         """Pass no gradient to the subtracted maximum, because it does not change the softmax."""

@@ -1,7 +1,7 @@
-"""How far the result of a tree may lie from the true one: running error analysis.
+"""Bounds on the error of the result of a tree: running error analysis.
 
-Each node has its value and two bounds: of its rounding error, and of the change that errors of the
-operands make, both rigorous. N. J. Higham, "Accuracy and Stability of Numerical Algorithms" (2nd
+Each node has its value and two rigorous bounds: on its rounding error, and on the error propagated
+from its operands. N. J. Higham, "Accuracy and Stability of Numerical Algorithms" (2nd
 ed., 2002), chapter 3: each operation gives its true result times 1 + δ with |δ| <= u, a sum of n
 terms in any order is off by at most γ_(n-1) times the sum of their absolute values (``gamma``).
 """
@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from blockcalc.ops.evaluate import evaluate, fraction
-from blockcalc.ops.expr import SELECTIONS, Binary, Call, Expr, Num, Slot, Value, exp
+from blockcalc.ops.expr import SELECTIONS, Binary, Call, Expr, Num, Slot, Value, exp, one_plus_exp
 from blockcalc.ops.op import Array
 
-OWN = 2.0**-53  # values here are computed in double precision, and their own rounding counts
+DOUBLE = 2.0**-53  # the unit roundoff of double precision, in which the values here are computed
 UP, TINY = 1.0 + 2.0**-30, 2.0**-1070  # more than the rounding errors in computing a bound itself
 
 ROUNDINGS: dict[str, float] = {
@@ -46,7 +46,7 @@ def range_of(unit: float) -> tuple[float, float]:
     >>> range_of(2.0**-11)
     (6.103515625e-05, 65504.0)
     """
-    if unit <= OWN:
+    if unit <= DOUBLE:
         return 2.0**-1022, float(np.finfo(np.float64).max)
     return (2.0**-14, 65504.0) if unit == 2.0**-11 else (2.0**-126, 2.0**127 * (2 - 2 * unit))
 
@@ -75,8 +75,13 @@ class Ball(NamedTuple):
 
 
 def upward(bound: Array) -> Array:
-    """Finish a bound: nan becomes infinite, and its own rounding errors are added."""
-    return np.asarray(np.where(np.isnan(bound), np.inf, bound * UP + TINY * (bound > 0)))
+    """Finish a bound: add the rounding errors of computing it; nan becomes infinite."""
+    return np.asarray(nan_as_inf(bound * UP + TINY * (bound > 0)))
+
+
+def nan_as_inf(bound: Value) -> Value:
+    """Replace nan by infinity: where a bound cannot be computed, there is none."""
+    return np.where(np.isnan(bound), np.inf, bound)
 
 
 def gamma(n: int, unit: float) -> float:
@@ -91,31 +96,29 @@ def gamma(n: int, unit: float) -> float:
 
 
 def balls(body: Expr, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Ball:
-    """Evaluate a tree on whole arrays, with the bounds of every cell."""
+    """Evaluate a tree on whole arrays, with the bounds of every cell; see ``Op.bound``."""
     leaves = [
         Ball(np.asarray(x, np.float64), 0.0, np.asarray(e) if np.any(e) else 0.0)
         for x, e in zip(xs, errors, strict=True)
     ]
     shape = np.broadcast_shapes(*(x.shape for x in xs))
     with np.errstate(all="ignore"):
-        ball = _Work(leaves, max(unit, OWN)).ball(body)
-    return Ball(*(np.broadcast_to(part, shape) for part in ball))
-
-
-def bound(body: Expr, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
-    """Bound the error of each cell of an elementwise tree; see ``Op.bound``."""
-    return balls(body, xs, errors, unit).radius(unit)
+        found = _Work(leaves, max(unit, DOUBLE)).ball(body)
+    return Ball(*(np.broadcast_to(part, shape) for part in found))
 
 
 def summed(ball: Ball, roundings: int, unit: float, total: Callable[[Array], Array]) -> Array:
-    """Bound a sum of terms in any order, with ``roundings`` in a row; ``total`` is the sum."""
+    """Bound the error of a sum of terms in any order, with at most ``roundings`` in a row.
+
+    ``ball`` has the terms, ``unit`` is the unit roundoff (0 for none), and ``total`` sums arrays.
+    """
     with np.errstate(all="ignore"):
         out = total(np.asarray(ball.moved))
         if unit:
             size = total(np.abs(ball.value) + 2 * np.asarray(ball.rounding))
             least = _least(unit) if roundings else 0.0
-            own = _x(gamma(roundings, unit), size) + np.where(size > 0, least, 0.0)
-            out = out + total(np.asarray(ball.rounding)) + own
+            added = _times(gamma(roundings, unit), size) + np.where(size > 0, least, 0.0)
+            out = out + total(np.asarray(ball.rounding)) + added
         return upward(out)
 
 
@@ -126,18 +129,19 @@ def products(
     terms: int,
     total: Callable[[Sequence[Array]], Array],
 ) -> Array:
-    """Bound a sum of ``terms`` products of two operands, plus a third one if there is one.
+    """Bound the error of a sum of ``terms`` products a b, plus a third operand c if there is one.
 
-    ``total`` computes that sum, here of |a| (γ |b| + e_b) and of e_a (|b| + e_b).
+    ``total`` computes it from operands, here from |a|, γ |b| + e_b, γ |c| + e_c and e_a, |b| + e_b.
     """
     with np.errstate(all="ignore"):
         g = gamma(terms, unit)
-        (a, b, *rest), (ea, eb, *er) = [np.abs(np.asarray(x, np.float64)) for x in xs], errors
-        out = total([a, _x(g, b) + eb, *(_x(g, r) + e for r, e in zip(rest, er, strict=True))])
+        (a, b, *c), (ea, eb, *ec) = [np.abs(np.asarray(x, np.float64)) for x in xs], errors
+        third = (_times(g, x) + e for x, e in zip(c, ec, strict=True))
+        out = total([a, _times(g, b) + eb, *third])
         if unit:
             out = np.where(out > 0, out + terms * _least(unit), out)
         if np.any(ea):
-            out = out + total([ea, b + eb, *(np.zeros_like(r) for r in rest)])
+            out = out + total([ea, b + eb, *map(np.zeros_like, c)])
         return upward(out)
 
 
@@ -146,7 +150,7 @@ def _least(unit: float) -> float:
     return max(unit * range_of(unit)[0], 2.0**-1074)
 
 
-def _x(a: Value, b: Value) -> Value:
+def _times(a: Value, b: Value) -> Value:
     """Multiply, with 0 times infinity as 0."""
     return np.where(np.equal(a, 0) | np.equal(b, 0), 0.0, a * b)
 
@@ -164,7 +168,7 @@ class _Work:
                 return self.leaves[index]
             case Num():
                 return Ball(e.value, self._constant(e), 0.0)
-            case Binary("/", left, Binary("+", Num(1.0), Call("exp", (power,)))):
+            case Binary("/", left, right) if (power := one_plus_exp(right)) is not None:
                 return self._logistic(self.ball(left), self.ball(power))
             case Binary("+" | "-"):
                 return self._sum(e)
@@ -194,7 +198,7 @@ class _Work:
             rounding = np.where(lost, np.inf, self._rounded(value, rounding, k, _ends(v)))
         moves = [part.moved for part in parts]
         moved = SPREADS[op](v, slack, moves) if any(np.any(move) for move in moves) else 0.0
-        return Ball(value, _told(rounding), _told(moved))
+        return Ball(value, nan_as_inf(rounding), nan_as_inf(moved))
 
     def _rounded(self, value: Value, spread: Value, k: float, ends: Value) -> Value:
         """Add the rounding of an operation to the error that its operands pass on.
@@ -225,7 +229,7 @@ class _Work:
         fixed = np.isinf(value) & np.isfinite(spread) & (sum(np.isinf(p.value) for p in parts) > 0)
         rounding = np.where(fixed, 0.0, np.where(size > self.largest, np.inf, out))
         moved = np.where(fixed, 0.0, sum(part.moved for part in parts))
-        return Ball(value, _told(rounding), _told(moved) if np.any(moved) else 0.0)
+        return Ball(value, nan_as_inf(rounding), nan_as_inf(moved) if np.any(moved) else 0.0)
 
     def _chain(self, e: Expr, parts: list[Ball]) -> Expr:
         """Flatten nested sums: collect the terms, and return the tree with slots for them."""
@@ -252,8 +256,8 @@ class _Work:
         rounding = np.where(lost, np.maximum(rounding, most), rounding)
         rounding = np.where(np.isinf(b.rounding), np.inf, rounding)
         moved = spread(b.moved) if np.any(b.moved) else 0.0
-        made = self._apply("*", Slot(0) * Slot(1), [a, Ball(share, rounding, moved)])
-        return made._replace(value=value)
+        product = self._apply("*", Slot(0) * Slot(1), [a, Ball(share, rounding, moved)])
+        return product._replace(value=value)
 
 
 def _value(node: Expr, values: Sequence[Value]) -> Value:
@@ -266,11 +270,7 @@ def _ends(values: Sequence[Value]) -> Value:
     return sum(np.equal(value, 0) | np.isinf(value) for value in values) > 0
 
 
-def _told(radius: Value) -> Value:
-    return np.where(np.isnan(radius), np.inf, radius)
-
-
-# how far a function moves ------------------------------------------------------------------------
+# the change of a function ------------------------------------------------------------------------
 #
 # v are values, s bounds the error of each, d bounds a further change: each function here bounds
 # |f(c + m) - f(c)| over all |c - v| <= s and |m| <= d.
@@ -285,20 +285,20 @@ def _nearest(v: Value, s: Value, d: Value) -> Value:
 
 def _product(v: list[Value], s: list[Value], d: list[Value]) -> Value:
     a, b, (da, db) = np.abs(v[0]) + s[0], np.abs(v[1]) + s[1], d
-    return _x(a, db) + _x(b, da) + _x(da, db)
+    return _times(a, db) + _times(b, da) + _times(da, db)
 
 
 def _quotient(v: list[Value], s: list[Value], d: list[Value]) -> Value:
     top, (da, db) = np.abs(v[0]) + s[0], d
     low = _nearest(v[1], s[1], db)
-    out = (da + _x(top, db) / _nearest(v[1], s[1], 0.0)) / low
+    out = (da + _times(top, db) / _nearest(v[1], s[1], 0.0)) / low
     still = np.equal(da, 0) & np.equal(db, 0) & (np.equal(top, 0) | np.not_equal(v[1], 0))
     return np.where(still, 0.0, np.where(low > 0, out, np.inf))
 
 
 def _over(v: list[Value], s: list[Value], d: list[Value]) -> Value:
-    nothing = np.equal(v[1], 0) & np.equal(s[1], 0) & np.equal(d[1], 0)
-    return np.where(nothing, 0.0, _quotient(v, s, d))
+    by_zero = np.equal(v[1], 0) & np.equal(s[1], 0) & np.equal(d[1], 0)
+    return np.where(by_zero, 0.0, _quotient(v, s, d))
 
 
 def _power(v: list[Value], s: list[Value], d: list[Value]) -> Value:
@@ -308,11 +308,11 @@ def _power(v: list[Value], s: list[Value], d: list[Value]) -> Value:
         ends = (_nearest(v[0], s[0], d[0]), top + d[0])
         slope = abs(v[1]) * np.maximum(*(end ** (v[1] - 1) for end in ends))
         return np.where(np.equal(d[0], 0), 0.0, slope * d[0])
-    return sum(math.comb(n, k) * _x(top ** (n - k), d[0] ** k) for k in range(1, n + 1))
+    return sum(math.comb(n, k) * _times(top ** (n - k), d[0] ** k) for k in range(1, n + 1))
 
 
 def _exp(v: list[Value], s: list[Value], d: list[Value]) -> Value:
-    return _x(np.exp(v[0] + s[0] + d[0]), -np.expm1(-d[0]))
+    return _times(np.exp(v[0] + s[0] + d[0]), -np.expm1(-d[0]))
 
 
 def _sqrt(v: list[Value], s: list[Value], d: list[Value]) -> Value:
@@ -322,12 +322,12 @@ def _sqrt(v: list[Value], s: list[Value], d: list[Value]) -> Value:
 
 def _tanh(v: list[Value], s: list[Value], d: list[Value]) -> Value:
     slope = 1.0 / np.cosh(np.minimum(_nearest(v[0], s[0], d[0]), 350.0)) ** 2
-    return np.minimum(_x(slope, d[0]), 2.0)
+    return np.minimum(_times(slope, d[0]), 2.0)
 
 
 def _erfc(v: list[Value], s: list[Value], d: list[Value]) -> Value:
     slope = 2 / math.sqrt(math.pi) * np.exp(-(np.minimum(_nearest(v[0], s[0], d[0]), 26.0) ** 2))
-    return np.minimum(_x(slope, d[0]), 2.0)
+    return np.minimum(_times(slope, d[0]), 2.0)
 
 
 def _step(v: list[Value], s: list[Value], d: list[Value]) -> Value:
@@ -336,7 +336,7 @@ def _step(v: list[Value], s: list[Value], d: list[Value]) -> Value:
 
 
 def _mask(v: list[Value], s: list[Value], d: list[Value]) -> Value:
-    """Pass on nothing where a cell is masked; give no bound where the mask itself is uncertain."""
+    """Give 0 where a cell is masked, and no bound where the mask itself is uncertain."""
     moved = np.where(np.equal(v[1], 0), 0.0, d[0])
     return np.where(_step(v[1:], s[1:], d[1:]) > 0, np.inf, moved)
 

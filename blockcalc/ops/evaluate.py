@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blockcalc.ops.expr import Binary, Call, Expr, Fold, Num, Slot, Value, walk
+from blockcalc.ops.expr import Binary, Call, Expr, Fold, Num, Slot, Value, one_plus_exp, walk
 
 
 def _erfc(x: Value) -> Value:
@@ -22,14 +22,14 @@ def _erfc(x: Value) -> Value:
 
 def _ratio(a: Value, b: Value) -> Value:
     """Divide, with 0/0 = 0: the convention for undefined rows."""
-    nothing = np.logical_and(np.equal(a, 0), np.equal(b, 0))
-    return np.where(nothing, 0 * a, a / np.where(nothing, 1 + 0 * b, b))
+    undefined = np.logical_and(np.equal(a, 0), np.equal(b, 0))
+    return np.where(undefined, 0 * a, a / np.where(undefined, 1 + 0 * b, b))
 
 
 def _over(a: Value, b: Value) -> Value:
     """Divide, with 0 where the divisor is 0: the gradient of an undefined row."""
-    nothing = np.equal(b, 0)
-    return np.where(nothing, 0 * b, a / np.where(nothing, 1 + 0 * b, b))
+    by_zero = np.equal(b, 0)
+    return np.where(by_zero, 0 * b, a / np.where(by_zero, 1 + 0 * b, b))
 
 
 def _chosen(where: Value, like: Value) -> Value:
@@ -98,6 +98,7 @@ def _stored(out: Value, tree: Expr, leaf: Callable[[Expr], Value]) -> Value:
     return _plain(np.asarray(out).astype(np.asarray(first).dtype, copy=False))
 
 
+SMALLER = 2.0**-64  # times every term: then no sum of them overflows on the way
 LARGE = 700.0  # beyond, an exponential is close to overflow
 Pair = tuple[Value, Value]  # a number and its rounding error
 
@@ -110,8 +111,8 @@ def _pair(e: Expr, leaf: Callable[[Expr], Value]) -> Pair:
         case Binary("+", left, right):
             (a, low_a), (b, low_b) = _pair(left, leaf), _pair(right, leaf)
             total = a + b
-            own = total - a
-            return total, (a - (total - own)) + (b - own) + low_a + low_b
+            added = total - a
+            return total, (a - (total - added)) + (b - added) + low_a + low_b
         case Binary("^", base, Num(3.0)):
             x = _pair(base, leaf)
             return _times(_times(x, x), x)
@@ -135,6 +136,16 @@ def _halves(x: Value) -> tuple[Value, Value]:
     shifted = 134217729.0 * x  # 2^27 + 1
     high = shifted - (shifted - x)
     return high, x - high
+
+
+def _total(values: Sequence[float]) -> float:
+    """Add floats as exactly as they can be, also if their sum on the way is out of range."""
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        return math.fsum(x * SMALLER for x in values) / SMALLER
+    except ValueError:  # infinities of both signs
+        return math.nan
 
 
 def _plain(value: Value) -> Value:
@@ -168,9 +179,9 @@ def _evaluate(expr: Expr, leaf: Callable[[Expr], Value]) -> Value:
     match expr:
         case Num(value=value):
             return value
-        case Binary("/", left, Binary("+", Num(1.0), Call("exp", (power,)))):
+        case Binary("/", left, right) if (power := one_plus_exp(right)) is not None:
             return _logistic(left, power, leaf)
-        case Call("ln", (Binary("+", Num(1.0), Call("exp", (power,))),)):
+        case Call("ln", (arg,)) if (power := one_plus_exp(arg)) is not None:
             # ln(1 + e^b), stable where e^b overflows or vanishes next to 1
             return _plain(np.logaddexp(0.0, _evaluate(power, leaf)))
         case Binary(op=op, left=left, right=right):
@@ -182,7 +193,7 @@ def _evaluate(expr: Expr, leaf: Callable[[Expr], Value]) -> Value:
             return _plain(FUNCTIONS[function](*(_evaluate(a, leaf) for a in args)))
         case Fold(op=op, terms=terms):
             values = [_evaluate(term, leaf) for term in terms]
-            return math.fsum(values) if op == "+" else max(values)
+            return _total(values) if op == "+" else max(values)
         case _:
             return leaf(expr)
 

@@ -7,7 +7,7 @@ tree, so they cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,7 +157,7 @@ def call(function: str, *args: Expr | float) -> Call:
 
 
 def word(name: str, *args: Expr | float) -> Call:
-    """Build a call of a name that stands in formulas and has no value, such as ``transpose``."""
+    """Build a call of a name that only formulas have, such as ``transpose``; it has no value."""
     return Call(name, tuple(lift(a) for a in args))
 
 
@@ -191,15 +191,31 @@ def substitute(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
             return leaf(expr)
 
 
-def fill(body: Expr, operands: Sequence[Expr]) -> Expr:
-    """Replace the slots of a body by operands."""
+def one_plus_exp(expr: Expr) -> Expr | None:
+    """Return v if a tree has the form 1 + e^v, whose exponential may overflow; else None.
+
+    Examples
+    --------
+    >>> one_plus_exp(1.0 + exp(Slot(0)))
+    Slot(index=0)
+    """
+    match expr:
+        case Binary("+", Num(1.0), Call("exp", (v,))):
+            return v
+    return None
+
+
+def fill(body: Expr, operands: Sequence[Expr] | Mapping[int, Expr]) -> Expr:
+    """Replace the slots of a body by operands: slot i by ``operands[i]``."""
     return substitute(body, lambda e: operands[e.index] if isinstance(e, Slot) else e)
 
 
 def entrywise(formula: Expr) -> Expr:
     """Write elementwise products of two matrices as ⊙, not as matrix products."""
     match formula:
-        case Binary(op="*", left=left, right=right) if not _number(left) and not _number(right):
+        case Binary(op="*", left=left, right=right) if not (
+            isinstance(left, Num) or isinstance(right, Num)
+        ):
             return Binary(".", entrywise(left), entrywise(right))
         case Binary(op=op, left=left, right=right):
             return Binary(op, entrywise(left), entrywise(right))
@@ -207,10 +223,6 @@ def entrywise(formula: Expr) -> Expr:
             return Call(formula.function, tuple(entrywise(arg) for arg in args))
         case _:
             return formula
-
-
-def _number(e: Expr) -> bool:
-    return isinstance(e, Num)
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -243,8 +255,8 @@ def operations(expr: Expr) -> int:
         case Binary(left=left, right=right):
             return 1 + operations(left) + operations(right)
         case Call(function=function, args=args):
-            own = 0 if function in SELECTIONS else 1
-            return own + sum(operations(arg) for arg in args)
+            counted = 0 if function in SELECTIONS else 1
+            return counted + sum(operations(arg) for arg in args)
         case Fold(terms=terms):
             return len(terms) - 1 + sum(operations(term) for term in terms)
         case _:

@@ -12,11 +12,11 @@ from blockcalc.messages import say
 from blockcalc.ops.errors import products
 from blockcalc.ops.expr import At, Binary, Cell, Expr, Fold, word
 from blockcalc.ops.movement import Total
-from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
+from blockcalc.ops.op import Array, Axes, Gradient, Ref, Shape, SumOp
 
 
 @dataclass(frozen=True)
-class MatMul(Op):
+class MatMul(SumOp):
     """``a b``, or ``a bᵀ``, plus a bias if a third operand is given: ``[..., n, m]``.
 
     ``a`` is ``[..., n, k]`` and ``b`` ``[..., k, m]``, or ``[..., m, k]`` with ``transpose_b``.
@@ -54,8 +54,8 @@ class MatMul(Op):
     def rule(self, refs: Sequence[Ref]) -> str:
         a, b = refs[:2]
         key = "rule.matmul.transposed" if self.transpose_b else "rule.matmul"
-        told = say(key, a=a.name, b=b.name, inner=a.axes[-1])
-        return told + say("rule.bias", name=refs[2].name) if len(refs) == 3 else told
+        text = say(key, a=a.name, b=b.name, inner=a.axes[-1])
+        return text + say("rule.bias", name=refs[2].name) if len(refs) == 3 else text
 
     def per_cell(self, refs: Sequence[Ref]) -> int:
         return 2 * refs[0].shape[-1] + (len(refs) == 3)
@@ -70,12 +70,8 @@ class MatMul(Op):
             return [("", Total(tuple(range(len(g.axes) - 1))), (g,))]
         if i == 0:
             return [("", MatMul(transpose_b=not self.transpose_b), (g, b))]
-        own = len(b.axes)
         pair = (g, a) if self.transpose_b else (a, g)
-        return [("", Gram(len(g.axes) - own), pair)]
-
-    def magnitude(self, xs: Sequence[Array]) -> Array | None:
-        return self.forward([np.abs(x) for x in xs])
+        return [("", Gram(len(g.axes) - len(b.axes)), pair)]
 
     def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
         terms = xs[0].shape[-1] + (len(xs) == 3)
@@ -83,7 +79,7 @@ class MatMul(Op):
 
 
 @dataclass(frozen=True)
-class Gram(Op):
+class Gram(SumOp):
     """``aᵀ b``: contract over the rows, and over ``lead`` axes before them.
 
     The gradient of a weight has this form: ``dW = xᵀ dy``, a sum over all tokens.
@@ -105,10 +101,10 @@ class Gram(Op):
         return Binary("@", word("transpose", xs[0]), xs[1])
 
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
-        *own, i, j = at
+        *kept, i, j = at
         shape = refs[0].shape
         rows = np.ndindex(*shape[: self.lead], shape[-2])
-        places = [((*row[:-1], *own), row[-1]) for row in rows]
+        places = [((*row[:-1], *kept), row[-1]) for row in rows]
         return Fold("+", tuple(Cell(0, (*p, k, i)) * Cell(1, (*p, k, j)) for p, k in places))
 
     def rule(self, refs: Sequence[Ref]) -> str:
@@ -121,9 +117,6 @@ class Gram(Op):
     def per_cell(self, refs: Sequence[Ref]) -> int:
         shape = refs[0].shape
         return 2 * math.prod(shape[: self.lead]) * shape[-2]
-
-    def magnitude(self, xs: Sequence[Array]) -> Array | None:
-        return self.forward([np.abs(x) for x in xs])
 
     def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
         terms = math.prod(xs[0].shape[: self.lead]) * xs[0].shape[-2]

@@ -1,4 +1,4 @@
-"""Operations that move entries (heads, columns, broadcast rows), and their gradients."""
+"""Operations that move entries (heads, columns, broadcasting), and their gradients."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from itertools import product
 import numpy as np
 
 from blockcalc.messages import say
+from blockcalc.messages.words import say_count
 from blockcalc.ops.errors import balls, summed
 from blockcalc.ops.expr import ITSELF, At, Cell, Expr, Fold, Name, Num, Over, word
-from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
+from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape, SumOp
 
 
 class Movement(Op):
-    """Base of operations that only move entries; moving an array of positions finds sources."""
+    """Base of operations that only move entries.
+
+    The source of each entry is found by moving an array of positions.
+    """
 
     word = ""
     worked = False
@@ -33,13 +37,27 @@ class Movement(Op):
         return self.forward(errors)
 
 
-def _heads(n: int) -> str:
-    return say("heads.one") if n == 1 else say("heads.many", n=n)
-
-
 @lru_cache(maxsize=64)
 def _origins(op: Movement, shape: Shape) -> Array:
     return op.forward([np.arange(int(np.prod(shape))).reshape(shape)])
+
+
+class _Sum(SumOp):
+    """Base of sums of entries of one operand."""
+
+    def terms(self, shape: Shape) -> int:
+        """Give the number of terms of each sum, for an operand of this shape."""
+        raise TypeError(type(self).__name__)
+
+    def formula(self, xs: Sequence[Expr]) -> Expr:
+        return Over("sum", xs[0])
+
+    def per_cell(self, refs: Sequence[Ref]) -> int:
+        return self.terms(refs[0].shape) - 1
+
+    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
+        ball, roundings = balls(ITSELF, xs, errors, unit), self.terms(xs[0].shape) - 1
+        return summed(ball, roundings, unit, lambda x: self.forward([x]))
 
 
 @dataclass(frozen=True)
@@ -65,7 +83,7 @@ class Split(Movement):
 
     def rule(self, refs: Sequence[Ref]) -> str:
         wide = refs[0].shape[-1]
-        return say("rule.split", wide=wide, heads=_heads(self.n), narrow=wide // self.n)
+        return say("rule.split", wide=wide, heads=say_count("heads", self.n), narrow=wide // self.n)
 
 
 @dataclass(frozen=True)
@@ -89,7 +107,7 @@ class Join(Movement):
 
     def rule(self, refs: Sequence[Ref]) -> str:
         n, narrow = refs[0].shape[-3], refs[0].shape[-1]
-        return say("rule.join", heads=_heads(n), narrow=narrow, wide=n * narrow)
+        return say("rule.join", heads=say_count("heads", n), narrow=narrow, wide=n * narrow)
 
 
 @dataclass(frozen=True)
@@ -115,7 +133,7 @@ class Repeat(Movement):
 
 
 @dataclass(frozen=True)
-class Gather(Op):
+class Gather(_Sum):
     """``[g·times, T, e] -> [g, T, e]``: the sum over the query heads that share a key head."""
 
     times: int
@@ -131,9 +149,6 @@ class Gather(Op):
         groups = xs[0].reshape(*lead, h // self.times, self.times, t, e)
         return np.asarray(groups.sum(axis=-3))
 
-    def formula(self, xs: Sequence[Expr]) -> Expr:
-        return Over("sum", xs[0])
-
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
         *lead, g, t, e = at
         heads = range(g * self.times, (g + 1) * self.times)
@@ -145,20 +160,13 @@ class Gather(Op):
     def sums_over(self, refs: Sequence[Ref]) -> tuple[str, ...]:
         return ("head",)
 
-    def per_cell(self, refs: Sequence[Ref]) -> int:
-        return self.times - 1
-
-    def magnitude(self, xs: Sequence[Array]) -> Array | None:
-        return self.forward([np.abs(xs[0])])
-
-    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
-        ball = balls(ITSELF, xs, errors, unit)
-        return summed(ball, self.times - 1, unit, lambda x: self.forward([x]))
+    def terms(self, shape: Shape) -> int:
+        return self.times
 
 
 @dataclass(frozen=True)
 class Columns(Movement):
-    """Some columns of a matrix, in the order given."""
+    """``[..., k] -> [..., m]``: some columns of a matrix, in the order of ``indices``."""
 
     indices: tuple[int, ...]
     axis: str = "d_head"
@@ -177,12 +185,12 @@ class Columns(Movement):
         return say("rule.columns", n=len(self.indices), of=refs[0].shape[-1])
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        return word(self.word, *xs, *(Name(run) for run in _runs(self.indices)))
+        return word(self.word, *xs, *_runs(self.indices))
 
 
 @dataclass(frozen=True)
 class Placed(Op):
-    """Scatter columns into a matrix with ``width`` columns; the others are 0."""
+    """``[..., m] -> [..., width]``: scatter columns to ``indices``; the other columns are 0."""
 
     indices: tuple[int, ...]
     width: int
@@ -198,7 +206,7 @@ class Placed(Op):
         return out
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
-        return word("place", *xs, *(Name(run) for run in _runs(self.indices)))
+        return word("place", *xs, *_runs(self.indices))
 
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
         *lead, j = at
@@ -212,7 +220,7 @@ class Placed(Op):
 
 
 @dataclass(frozen=True)
-class Total(Op):
+class Total(_Sum):
     """The sum over some axes, given by position; the others are kept.
 
     The gradient of an operand that was broadcast over axes is the sum over those axes.
@@ -227,9 +235,6 @@ class Total(Op):
     def forward(self, xs: Sequence[Array]) -> Array:
         return np.asarray(xs[0].sum(axis=self.over))
 
-    def formula(self, xs: Sequence[Expr]) -> Expr:
-        return Over("sum", xs[0])
-
     def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
         shape = refs[0].shape
         kept = [k for k in range(len(shape)) if k not in self.over]
@@ -242,25 +247,17 @@ class Total(Op):
     def sums_over(self, refs: Sequence[Ref]) -> tuple[str, ...]:
         return tuple(refs[0].axes[k] for k in self.over)
 
-    def per_cell(self, refs: Sequence[Ref]) -> int:
-        return math.prod(refs[0].shape[k] for k in self.over) - 1
-
-    def magnitude(self, xs: Sequence[Array]) -> Array | None:
-        return self.forward([np.abs(xs[0])])
-
-    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
-        terms = math.prod(xs[0].shape[k] for k in self.over)
-        ball = balls(ITSELF, xs, errors, unit)
-        return summed(ball, terms - 1, unit, lambda x: self.forward([x]))
+    def terms(self, shape: Shape) -> int:
+        return math.prod(shape[k] for k in self.over)
 
 
 @dataclass(frozen=True)
-class Along(Op):
+class Along(Movement):
     """Broadcast each entry along a new last axis of length n: ``[..., T] -> [..., T, n]``."""
 
     n: int
     axis: str
-    worked = False
+    word = "along"
 
     def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
         return (*refs[0].axes, self.axis), (*refs[0].shape, self.n)
@@ -268,20 +265,11 @@ class Along(Op):
     def forward(self, xs: Sequence[Array]) -> Array:
         return np.repeat(xs[0][..., None], self.n, axis=-1)
 
-    def formula(self, xs: Sequence[Expr]) -> Expr:
-        return word("along", *xs)
-
-    def cell(self, at: At, refs: Sequence[Ref]) -> Expr:
-        return Cell(0, at[:-1])
-
     def rule(self, refs: Sequence[Ref]) -> str:
         return say("rule.along", n=self.n)
 
-    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
-        return self.forward(errors)
 
-
-def _runs(indices: Sequence[int]) -> list[str]:
+def _runs(indices: Sequence[int]) -> list[Name]:
     """Write column numbers, counted from 1, as ranges: 1..4."""
     runs: list[list[int]] = []
     for i in indices:
@@ -289,4 +277,4 @@ def _runs(indices: Sequence[int]) -> list[str]:
             runs[-1][1] = i
         else:
             runs.append([i, i])
-    return [f"{a + 1}..{b + 1}" if b > a else f"{a + 1}" for a, b in runs]
+    return [Name(f"{a + 1}..{b + 1}" if b > a else f"{a + 1}") for a, b in runs]

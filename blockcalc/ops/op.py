@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.messages import say
@@ -30,9 +31,10 @@ class Ref:
     role : str
         ``data``, ``weight``, ``mask`` or ``constant`` for an input, else ``computed``.
     part : str
-        Its role in the layer that writes it, if others need to find it: ``query``, ``key``,
-        ``value``, ``scores``, ``allowed``, ``weighted``, ``keep``, ``hidden``, ``out``,
-        ``residual``; else empty.
+        Its role in the layer that writes or reads it, if others need to find it: ``query``,
+        ``key``, ``value``, ``scores``, ``scaled``, ``allowed``, ``weights``, ``weighted``,
+        ``keep``, ``hidden``, ``out``, ``residual``; of a given matrix ``matrix``, ``bias``,
+        ``gamma``, ``beta``, or the key of a mask; else empty.
     """
 
     name: str
@@ -44,6 +46,11 @@ class Ref:
 
 
 Gradient = list[tuple[str, "Op", tuple["Ref | None", ...]]]
+"""The equations of a gradient, in order: the name of the part, the operation, its operands.
+
+The last equation is the gradient, those before are intermediate results. An operand None stands
+for the result of the equation before.
+"""
 
 
 class Op:
@@ -51,6 +58,7 @@ class Op:
 
     blocks = False  # whether its result may contain minus infinity: a mask
     worked = True  # whether its cells have arithmetic: moved or drawn entries have none
+    beyond = ""  # what ``forward`` does with whole rows beyond the trees of their cells
 
     def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
         """Give the axes and the shape of the result."""
@@ -75,8 +83,10 @@ class Op:
     def vjp(self, refs: Sequence[Ref], i: int, g: Ref) -> Gradient | None:
         """Write the gradient of operand ``i``, given the gradient ``g`` of the result.
 
-        None if it is 0 everywhere; an empty list if it is ``g`` itself. The last line is the
-        gradient, the lines before are intermediate results; an operand None means the line before.
+        Returns
+        -------
+        Gradient or None
+            Its equations; none (an empty list) if it is ``g`` itself, None if it is 0 everywhere.
         """
         raise TypeError(type(self).__name__)
 
@@ -122,6 +132,13 @@ class Op:
         Returns
         -------
         ndarray
-            In the shape of the result; infinite where nothing can be told.
+            In the shape of the result; infinite where there is no bound.
         """
         raise TypeError(type(self).__name__)
+
+
+class SumOp(Op):
+    """Base of operations whose cells are sums of products of entries of the operands."""
+
+    def magnitude(self, xs: Sequence[Array]) -> Array | None:
+        return self.forward([np.abs(x) for x in xs])

@@ -1,4 +1,4 @@
-"""Reduce the last axis, to a sum, a mean or the maximum, or all axes to one number."""
+"""Reductions: of the last axis to a sum, a mean or the maximum, and of all axes to a scalar."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ from blockcalc.ops.expr import (
     entrywise,
     fill,
     operations,
-    substitute,
 )
 from blockcalc.ops.movement import Along
-from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
+from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape, SumOp
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,7 @@ class Reduce(Op):
         mean = x.sum(axis=-1) / (x.shape[-1] - self.less)
         if self.less:
             return np.asarray(mean)
+        # rounding may put a mean outside its terms: that of equal numbers is the number
         return np.asarray(np.clip(mean, x.min(axis=-1), x.max(axis=-1)))
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
@@ -102,7 +102,7 @@ class Reduce(Op):
             body = body / (Num(n, self.count) - self.less if self.less else Num(n, self.count))
         more: tuple[Ref | None, ...] = (None,)
         if slope != ONE:
-            body = times(body, substitute(slope, lambda e: Slot(1) if isinstance(e, Slot) else e))
+            body = times(body, fill(slope, [Slot(1)]))
             more = (None, refs[0])
         if body != Slot(0):
             lines.append(("", Elementwise(body), more))
@@ -119,7 +119,7 @@ class Reduce(Op):
         return None if self.kind == "max" else self.forward([np.abs(xs[0])])
 
     def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
-        """Bound it; a mean may also be computed as the product with 1/n."""
+        """Bound the error; a mean may also be computed as the product with 1/n."""
         ball, n = balls(self.each, xs, errors, unit), xs[0].shape[-1]
         if self.kind == "max":
             return np.asarray(ball.radius(unit).max(axis=-1))
@@ -129,8 +129,16 @@ class Reduce(Op):
 
 
 @dataclass(frozen=True)
-class Whole(Op):
-    """A scalar: the sum or the mean over all entries of an elementwise function."""
+class Whole(SumOp):
+    """A scalar ``[1]``: a sum or a mean over all entries.
+
+    Parameters
+    ----------
+    each : Expr, optional
+        Applied to the entries of the operands first, with a slot for each operand.
+    mean : bool
+        Whether the sum is divided by the number of entries, N.
+    """
 
     each: Expr = ITSELF
     mean: bool = False
@@ -158,9 +166,6 @@ class Whole(Op):
     def per_cell(self, refs: Sequence[Ref]) -> int:
         n = math.prod(refs[0].shape)
         return n - 1 + n * operations(self.each) + self.mean
-
-    def magnitude(self, xs: Sequence[Array]) -> Array | None:
-        return self.forward([np.abs(x) for x in xs])
 
     def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
         n = xs[0].size
@@ -190,6 +195,6 @@ class Everywhere(Op):
         return self.value
 
     def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
-        at = np.zeros(1)
-        ball = balls(self.value, [at], [at], unit)
+        unused = np.zeros(1)  # the constant has no operand
+        ball = balls(self.value, [unused], [unused], unit)
         return np.full(xs[0].shape, float(np.max(ball.radius(unit))))

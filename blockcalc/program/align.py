@@ -25,11 +25,11 @@ def align(a: Program, b: Program) -> Iterator[Pair]:
     return _align(_places(a), _places(b), 0, light)
 
 
-Where = tuple[tuple[str, str, str], int]
+Place = tuple[tuple[str, str, str], int]  # the block, section and name of an equation; its index
 
 
-def _places(program: Program) -> list[Where]:
-    """Give the block, the section and the name of each equation."""
+def _places(program: Program) -> list[Place]:
+    """Give the place of each equation."""
     found = []
     for index, eq in enumerate(program.equations):
         block, section = program.block_of(index), program.top_section_of(index)
@@ -39,12 +39,13 @@ def _places(program: Program) -> list[Where]:
     return found
 
 
-def _align(a: list[Where], b: list[Where], level: int, light: Set[str]) -> Iterator[Pair]:
+def _align(a: list[Place], b: list[Place], level: int, light: Set[str]) -> Iterator[Pair]:
+    """Pair equations by their blocks (level 0), then by their sections, then by their names."""
     if level == 3:
         yield a[0][1], b[0][1]
         return
-    sides = [[list(run) for _, run in groupby(own, key=lambda p: p[0][level])] for own in (a, b)]
-    names = [[run[0][0][level] for run in own] for own in sides]
+    sides = [[list(run) for _, run in groupby(side, key=lambda p: p[0][level])] for side in (a, b)]
+    names = [[run[0][0][level] for run in side] for side in sides]
     for i, j in common(names[0], names[1], light):
         if i is not None and j is not None:
             yield from _align(sides[0][i], sides[1][j], level + 1, light)

@@ -53,6 +53,8 @@ def with_gradients(program: Program, loss: Loss, chain: bool = False) -> Program
 
 @dataclass(eq=False, repr=False)
 class _Backward:
+    """Writes the backward pass, equation by equation from the last to the first."""
+
     forward: Program
     loss: Loss
     chain: bool
@@ -65,9 +67,9 @@ class _Backward:
             {}, inputs={ref.name: ref for ref in p.inputs}, equations=list(p.equations),
             sections=list(p.sections), aliases=dict(p.aliases), blocks=list(p.blocks),
         )  # fmt: skip
-        self.moving = self._moving()
+        self.active = self._active()
         self.jumps = {} if self.chain else self._jumps()
-        self.passed = self._over()
+        self.skipped = self._skipped()
         self.uses = self._uses()
 
     def program(self) -> Program:
@@ -79,8 +81,8 @@ class _Backward:
             first = len(self.b.equations)
             eq = self.forward.equations[index]
             if (
-                eq.out.name in self.moving
-                and index not in self.passed
+                eq.out.name in self.active
+                and index not in self.skipped
                 and self.total_gradient(eq.out)
             ):
                 self._gather(eq.out, first)
@@ -88,7 +90,7 @@ class _Backward:
             self._through(index)
             self._section(self.forward.top_section_of(index), eq, first)
         for ref in self.forward.inputs:
-            if ref.name in self.moving:
+            if ref.name in self.active:
                 first = len(self.b.equations)
                 self.total_gradient(ref)
                 self._gather(ref, first)
@@ -99,7 +101,7 @@ class _Backward:
 
     # what has a gradient ------------------------------------------------------------------
 
-    def _moving(self) -> set[str]:
+    def _active(self) -> set[str]:
         """Find the names that depend on x or a weight and that the result depends on."""
         found = {ref.name for ref in self.forward.inputs if ref.role in ("weight", "data")}
         for eq in self.forward.equations:
@@ -124,7 +126,7 @@ class _Backward:
                 found[index] = section
         return found
 
-    def _over(self) -> set[int]:
+    def _skipped(self) -> set[int]:
         """Find the equations that a closed gradient skips."""
         found: set[int] = set()
         for at, section in self.jumps.items():
@@ -137,19 +139,20 @@ class _Backward:
         """Count the parts of the gradient of each name."""
         found: dict[str, int] = {}
         for index, eq in enumerate(self.forward.equations):
-            if eq.out.name not in self.moving:
+            if eq.out.name not in self.active:
                 continue
             if index in self.jumps:
                 name = self.jumps[index].inputs[0].name
                 found[name] = found.get(name, 0) + 1
-            elif index not in self.passed:
+            elif index not in self.skipped:
                 for i in self._wanted(eq):
                     if eq.op.vjp(eq.inputs, i, eq.out) is not None:
                         found[eq.inputs[i].name] = found.get(eq.inputs[i].name, 0) + 1
         return found
 
     def _wanted(self, eq: Equation) -> Iterator[int]:
-        return (i for i, ref in enumerate(eq.inputs) if ref.name in self.moving)
+        """Find the operands of an equation that have a gradient, by number."""
+        return (i for i, ref in enumerate(eq.inputs) if ref.name in self.active)
 
     # writing --------------------------------------------------------------------------------
 
@@ -186,7 +189,7 @@ class _Backward:
     def _through(self, index: int) -> None:
         """Write the gradients that an equation passes to its operands."""
         eq = self.forward.equations[index]
-        if eq.out.name not in self.moving or index in self.passed:
+        if eq.out.name not in self.active or index in self.skipped:
             return
         g = self.total_gradient(eq.out)
         if g is None:
@@ -197,22 +200,22 @@ class _Backward:
             self.part(section.inputs[0], section.name, self._closed(section, eq, g, name))
             return
         for i in self._wanted(eq):
-            given = eq.op.vjp(eq.inputs, i, g)
-            if given is not None:
-                self.part(eq.inputs[i], eq.out.name, given, g)
+            lines = eq.op.vjp(eq.inputs, i, g)
+            if lines is not None:
+                self.part(eq.inputs[i], eq.out.name, lines, g)
 
     def part(self, ref: Ref, source: str, lines: Gradient, g: Ref | None = None) -> None:
         """Write one part of a gradient, or the whole gradient if there is no other part."""
         name, symbol = self._target(ref, source)
         last: Ref | None = None
         for k, (part, op, operands) in enumerate(lines):
-            own = [last if operand is None else operand for operand in operands]
-            here = [operand for operand in own if operand is not None]
+            filled = [last if operand is None else operand for operand in operands]
+            refs = [operand for operand in filled if operand is not None]
             final = k == len(lines) - 1
             if final:
-                last = self.b.add(name, symbol, op, *here, axes=ref.axes)
+                last = self.b.add(name, symbol, op, *refs, axes=ref.axes)
             else:
-                last = self.b.add(f"{name}.{part}", part, op, *here, part="inner")
+                last = self.b.add(f"{name}.{part}", part, op, *refs, part="inner")
         if last is None:
             assert g is not None
             self.b.alias(g, name)
@@ -265,6 +268,7 @@ class _Backward:
         self._write_section(name, "grad", (eq.out,), first, of=kind)
 
     def _gather(self, ref: Ref, first: int) -> None:
+        """Add a section for the sum of the parts of a gradient, if one was written."""
         if len(self.b.equations) > first:
             self._write_section(f"grad.{ref.name}", "grad", (ref,), first, of="input")
 
@@ -279,8 +283,8 @@ class _Backward:
 
 def _of(section: Section) -> str:
     """Name the section that a section of the backward pass differentiates."""
-    own = section.settings
-    return own.of if isinstance(own, BackwardSettings) else ""
+    settings = section.settings
+    return settings.of if isinstance(settings, BackwardSettings) else ""
 
 
 def _lettered(symbol: str, k: int) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from blockcalc.ops.errors import range_of, upward
-from blockcalc.ops.op import Array, Op
+from blockcalc.ops.errors import DOUBLE, nan_as_inf, range_of, upward
+from blockcalc.ops.op import Array
 from blockcalc.program.program import Program
 
 
@@ -45,7 +45,7 @@ class Format:
         >>> NUMBERS["float16"](np.array([1.01, 70000.0]))
         array([1.00976562,        inf])
         """
-        if self.unit <= 2.0**-53:
+        if self.unit <= DOUBLE:
             return values
         with np.errstate(all="ignore"):
             _, exponent = np.frexp(values)
@@ -80,34 +80,12 @@ class Format:
 NUMBERS = {
     name: Format(name, unit, *range_of(unit), working)
     for name, unit, working in (
-        ("float64", 2.0**-53, 2.0**-53),
+        ("float64", DOUBLE, DOUBLE),
         ("float32", 2.0**-24, 2.0**-24),
         ("bfloat16", 2.0**-8, 2.0**-24),
         ("float16", 2.0**-11, 2.0**-24),
     )
 }
-
-
-def step_bound(
-    op: Op, xs: Sequence[Array], value: Array, kept: Format, errors: Sequence[Array] | None = None
-) -> Array:
-    """Bound the error of a step in a format.
-
-    Parameters
-    ----------
-    op : Op
-    xs : sequence of ndarray
-        Its operands as used, in double precision.
-    value : ndarray
-        Its result for them in double precision.
-    kept : Format
-        The format that its result is stored in.
-    errors : sequence of ndarray, optional
-        Bounds on the errors of the operands; by default they are exact.
-    """
-    given = [np.zeros(x.shape) for x in xs] if errors is None else errors
-    bound = op.bound(xs, given, kept.working)
-    return kept.stored(value, bound) if op.worked else bound
 
 
 DYADIC = 20  # a number with at most so many binary places was read exactly
@@ -139,5 +117,5 @@ def run_bounds(program: Program, arrays: Mapping[str, Array]) -> dict[str, Array
         xs = [np.asarray(arrays[r.name], dtype=np.float64) for r in eq.inputs]
         with np.errstate(all="ignore"):
             error = eq.op.bound(xs, [errors[r.name] for r in eq.inputs], unit)
-        errors[eq.out.name] = np.where(np.isnan(error), np.inf, error)
+        errors[eq.out.name] = nan_as_inf(error)
     return errors

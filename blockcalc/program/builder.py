@@ -59,7 +59,15 @@ class Builder:
     stop : str, optional
         The name of the last step to write.
     seed : int, optional
-        The seed of random numbers; ``drawn`` counts those already used by steps.
+        The seed of random numbers.
+    drawn : int
+        How many random numbers earlier steps have used.
+    inputs, equations, sections, blocks, aliases
+        What has been written so far; see ``Program``.
+    stopped : bool
+        Whether the step named by ``stop`` has been written.
+    steps, keys : str
+        The prefixes of the names of steps and of weights in the current block.
     """
 
     shapes: Mapping[str, tuple[int, ...]]
@@ -86,7 +94,13 @@ class Builder:
     def given(
         self, name: str, symbol: str, axes: tuple[str, ...], role: str = "weight", part: str = ""
     ) -> Ref:
-        """Declare a given matrix."""
+        """Declare a given matrix.
+
+        Raises
+        ------
+        Missing
+            The matrix is not given.
+        """
         name = self.keys + name
         if name not in self.inputs:
             if self.stopped:
@@ -143,11 +157,11 @@ class Builder:
             last = len(self.equations)
             if last > first:
                 out, full = self.equations[-1].out, self.steps + name
-                own = Section(
+                section = Section(
                     full, kind, opened.settings, inputs, out, first, last, done,
                     short=short, gradient=gradient,
                 )  # fmt: skip
-                self.sections.append(own)
+                self.sections.append(section)
                 if done:
                     self.alias(out, name, f"{name}.out")
 

@@ -77,7 +77,7 @@ LOSSES: dict[str, Loss] = {
 }
 DEFAULT = LOSSES["mse"]  # with x as the target, if the result has its shape
 OTHERWISE = LOSSES["sum"]
-_BACKWARD = ("grad", "loss", "new")  # the first part of the names of steps after the forward pass
+_BACKWARD = ("grad", "loss", "new")  # names of steps after the forward pass begin with these
 KEYS = tuple(dict.fromkeys(loss.key for loss in LOSSES.values() if loss.key))
 
 

@@ -64,17 +64,29 @@ class Section:
 
 Write = Callable[..., Ref]  # part, op, operands: writes one intermediate equation of the gradient
 ClosedForm = Callable[[Write, Equation, Ref], Gradient]
-"""The gradient of what flows into a section, from its quotient and the gradient of that.
+"""The gradient of the input of a section, from its quotient and the gradient of that.
 
-It writes what it needs on the way with the first argument, and gives the lines of the gradient.
+It writes intermediate results with its first argument, and gives the equations of the gradient.
 """
 
 
 @dataclass(frozen=True)
 class Program:
-    """Equations in the order of evaluation; ``blocks`` are those of a stack.
+    """Equations in the order of evaluation.
 
-    With a backward pass, ``forward`` is the number of equations before the loss.
+    Attributes
+    ----------
+    inputs : tuple of Ref
+        The given matrices, in the order of use.
+    equations : tuple of Equation
+    sections : tuple of Section
+        In the order of their ends.
+    aliases : mapping
+        Other names of steps, such as ``out``.
+    blocks : tuple of Section
+        The blocks of a stack; empty for a single block.
+    forward : int or None
+        With a backward pass, the number of equations before the loss.
     """
 
     inputs: tuple[Ref, ...]
@@ -116,20 +128,7 @@ class Program:
         targets.update(self.aliases)
         if name in targets:
             return targets[name]
-        if name.startswith("grad.") and ".from." not in name:
-            parts = {t for k, t in targets.items() if k.startswith("grad.") and ".from." not in k
-                     and k.endswith(name.removeprefix("grad"))}  # fmt: skip
-            if len(parts) == 1:
-                return parts.pop()
-            if parts:
-                text = say("step.several", name=name, names=listed(sorted(parts)))
-                raise LookupFault(Fault(text))
-        own = {
-            k: t
-            for k, t in targets.items()
-            if name.startswith("grad.") or not k.startswith("grad.")
-        }
-        hits = sorted({t for known, t in own.items() if known.endswith("." + name)})
+        hits = sorted(_matches(name, targets))
         if len(hits) == 1:
             return hits[0]
         if hits:
@@ -162,6 +161,11 @@ class Program:
         at = bisect_right(self._block_starts, index) - 1
         return self.blocks[at] if at >= 0 and index < self.blocks[at].last else None
 
+    def own_name(self, index: int) -> str:
+        """Give the name of equation number ``index`` in its block, without that of the block."""
+        block, name = self.block_of(index), self.equations[index].out.name
+        return name.removeprefix(f"{block.name}.") if block else name
+
     @cached_property
     def _block_starts(self) -> list[int]:
         return [block.first for block in self.blocks]
@@ -182,6 +186,18 @@ class Program:
             if not tops or section.first >= tops[-1].last:
                 tops.append(section)
         return tops
+
+
+def _matches(name: str, targets: Mapping[str, str]) -> set[str]:
+    """Find the steps whose names end with ``name``; gradients only if it begins with ``grad.``."""
+    gradient = name.startswith("grad.")
+    if gradient and ".from." not in name:
+        end = name.removeprefix("grad")
+        whole = (known for known in targets if known.startswith("grad.") and ".from." not in known)
+        if found := {targets[known] for known in whole if known.endswith(end)}:
+            return found
+    among = (known for known in targets if gradient or not known.startswith("grad."))
+    return {targets[known] for known in among if known.endswith(f".{name}")}
 
 
 def _first_run(name: str, known: Mapping[str, str]) -> str | None:

@@ -44,7 +44,7 @@ class Rounding:
         return self.of(shortest(x)) if math.isfinite(x) and x else x
 
     def of(self, x: Decimal) -> float:
-        """Round a decimal number."""
+        """Round a decimal number, and convert it to a float."""
         places = self.digits if self.kind == "decimals" else self.digits - 1 - x.adjusted()
         return float(x.quantize(Decimal(1).scaleb(-places), context=WIDE)) + 0.0
 
@@ -122,7 +122,13 @@ def shortest(x: float, exact: bool = False) -> Decimal:
 
 
 def rounded(x: float, places: int, exact: bool = False) -> Decimal:
-    """Round to ``places`` decimals, half away from zero on the shortest text of ``x``."""
+    """Round to ``places`` decimals, half away from zero on the shortest text of ``x``.
+
+    Examples
+    --------
+    >>> rounded(0.605, 2), rounded(-2.5, 0)
+    (Decimal('0.61'), Decimal('-3'))
+    """
     return shortest(x, exact).quantize(Decimal(1).scaleb(-places), context=WIDE)
 
 

@@ -41,7 +41,7 @@ class Trace(Mapping[str, Array]):
     arrays: Mapping[str, Array]
     rounding: Rounding | None = None
 
-    __eq__ = object.__eq__  # that of a mapping compares arrays, which have no single answer
+    __eq__ = object.__eq__  # a mapping would compare arrays, and these give arrays
     __hash__ = object.__hash__
 
     def __post_init__(self) -> None:
@@ -81,19 +81,31 @@ def steps(
 ) -> Iterator[Step]:
     """Compute the equations one at a time and yield each when it is done.
 
-    With ``rounding`` every result of the forward pass is rounded before the next step; inputs are
-    not rounded. ``arrays`` holds the inputs and the results of the equations before ``first``.
+    Parameters
+    ----------
+    program : Program
+    arrays : mapping
+        The inputs, and the results of the equations before ``first``.
+    rounding : Rounding, optional
+        Rounds every result of the forward pass before the next step; inputs are not rounded.
+    first : int
+        The index of the first equation to compute.
+
+    Raises
+    ------
+    InputError
+        A result overflows, or a divisor is 0 only because of rounding.
     """
     done = (eq.out for eq in program.equations[:first])
     values = {ref.name: arrays[ref.name] for ref in (*program.inputs, *done)}
     dtype = arrays["x"].dtype
-    made = {eq.out.name: eq for eq in program.equations}
+    equations = {eq.out.name: eq for eq in program.equations}
     for index, eq in enumerate(program.equations[first:], first):
         inputs = tuple(values[ref.name] for ref in eq.inputs)
         with np.errstate(all="ignore"):
             value = np.asarray(eq.op.forward(inputs), dtype=dtype)
         if isinstance(eq.op, Centered):
-            value = _deviations(eq, inputs, value, Exactness(made, values))
+            value = _deviations(eq, inputs, value, Exactness(equations, values))
         rounded = rounding is not None and (program.forward is None or index < program.forward)
         if rounding is not None and rounded:
             value = rounding.result(eq.op, eq.inputs, inputs, value)
@@ -131,11 +143,12 @@ def _require_divisor(
     lost = eq.op.undefined(inputs)
     if not lost.any():
         return
-    plain = dict(values)
+    unrounded = dict(values)
     with np.errstate(all="ignore"):
-        for own in program.equations[section.first : index]:
-            plain[own.out.name] = own.op.forward([plain[ref.name] for ref in own.inputs])
-    lost &= ~eq.op.undefined([plain[ref.name] for ref in eq.inputs])
+        for before in program.equations[section.first : index]:
+            operands = [unrounded[ref.name] for ref in before.inputs]
+            unrounded[before.out.name] = before.op.forward(operands)
+    lost &= ~eq.op.undefined([unrounded[ref.name] for ref in eq.inputs])
     if lost.any():
         _refuse(eq, np.argwhere(lost)[0], "run.zero", values["x"])
 

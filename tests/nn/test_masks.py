@@ -10,6 +10,8 @@ import pytest
 import blockcalc
 from blockcalc.explain.depth import Depth, Detail
 from blockcalc.explain.steps import explain
+from blockcalc.nn.attention import KEEPERS
+from blockcalc.nn.block import program_of
 from blockcalc.notation.alphabets import Text
 from blockcalc.reading.load import load
 from tests.blocks import BLOCK, TO_Z, WEIGHTS, changed_block
@@ -97,3 +99,16 @@ def test_masks_of_every_rank() -> None:
     three = {"x": [matrix(rng, 3, 4)] * 3, "stop": "attn.weights"}
     got = work({**three, "attn": {**w, "n_heads": 2, "mask": {"keep": keep}}})["weights"]
     assert ((got > 0) == keep).all()
+
+
+def test_a_mask_of_ones_and_zeros_is_one_line_in_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KEEPERS, "window", ("W", ("query", "key")))
+    spec = load({"x": [[1, 0], [0, 1]], "attn": {**WEIGHTS, "causal": True}})
+    shapes = {**spec.shapes, "attn.window": (2, 2)}
+    program = program_of(spec, {k: v for k, v in shapes.items() if k != "attn.causal"})
+    assert program.aliases["attn.allowed"] == "attn.window"
+    (settings,) = (s.settings for s in program.sections if s.kind == "attention")
+    assert (settings.masked, settings.causal, settings.added) == (True, False, False)
+    both = program_of(spec, shapes)
+    allowed = next(eq for eq in both.equations if eq.out.name == "attn.allowed")
+    assert [ref.symbol for ref in allowed.inputs] == ["C", "W"]

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from tests.helpers import close, work
-
-
-def norm_of(row: list[float], norm: Any, **part: Any) -> Any:
-    data = {
-        "norm": {"order": "pre", **norm},
-        "x": [row],
-        "attn": {"out": [[0] * len(row)]},
-        "norm1": part,
-    }
-    return work(data)["norm1"][0]
+from tests.blocks import norm_of
+from tests.helpers import close
 
 
 @pytest.mark.parametrize(

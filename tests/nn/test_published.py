@@ -10,6 +10,7 @@ import pytest
 import blockcalc
 from blockcalc.docs.samples import folder
 from blockcalc.program.rounding import Rounding
+from tests.blocks import norm_of
 from tests.helpers import close, work
 
 EYE3 = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
@@ -18,12 +19,6 @@ BASE: dict[str, Any] = {
     "attn": {"w_q": EYE3, "w_k": EYE3, "w_v": EYE3, "w_o": EYE3},
     "ffn": {"w_1": [[1, 0, -1], [0, 1, 1], [1, -1, 0]], "w_2": EYE3},
 }
-
-
-def norm_of(row: list[float], **norm: Any) -> Any:
-    """LayerNorm of one row, as the first norm of a pre-norm block."""
-    data = {"norm": "pre", "x": [row], "attn": {"out": [[0] * len(row)]}, "norm1": norm}
-    return work(data)["norm1"][0]
 
 
 def test_the_article_from_x() -> None:

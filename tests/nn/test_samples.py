@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,14 @@ import pytest
 import yaml
 
 import blockcalc
-from tests.helpers import HERE, SAMPLES
+from tests.helpers import HERE, SAMPLES, leaves
 
 WORKED = sorted((HERE / "worked").glob("*.yaml"))
 
 
 def _tolerances(text: Any) -> Any:
     """Give half a unit of the last digit of each number, trailing zeros as in the others."""
-    flat = [str(v) for v in _leaves(text)]
+    flat = [str(v) for v in leaves(text) if v is not None]
     places = max((len(v.partition(".")[2]) for v in flat if "e" not in v), default=0)
 
     def one(v: Any) -> float:
@@ -32,14 +31,6 @@ def _tolerances(text: Any) -> Any:
         return [nest(w) for w in v] if isinstance(v, list) else one(v)
 
     return np.array(nest(text))
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, list):
-        for v in value:
-            yield from _leaves(v)
-    elif value is not None:
-        yield value
 
 
 @pytest.mark.parametrize("path", [*SAMPLES, *WORKED], ids=lambda p: p.stem)

@@ -14,6 +14,7 @@ from blockcalc.explain.depth import Depth, Detail, chosen_steps
 from blockcalc.explain.document import Head, Heading, Remark, StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.nn.block import build
+from blockcalc.notation.alphabets import Text
 from blockcalc.views import choose_format
 from tests.blocks import block, stack
 from tests.helpers import every_line, matrix, refused_run, work
@@ -228,8 +229,6 @@ def test_a_dropped_number_is_shown_as_arithmetic(dropout: dict[str, Any]) -> Non
     assert len(every_line(spec)) > 100
     pieces = {p.name: p for p in explain(spec, blockcalc.run(spec)) if isinstance(p, StepPiece)}
     line = pieces["attn.out_dropped"].lines[0]
-    from blockcalc.notation.alphabets import Text
-
     assert "/ (1 - 0.5)" in Text().render(line.middle)  # type: ignore[arg-type]
     assert Text().render(pieces["ffn.act_dropped"].formula) == "A ⊙ M_A / (1 - p)"
     assert pieces["ffn.out_keep"].lines == ()

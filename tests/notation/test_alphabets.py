@@ -1,10 +1,10 @@
-"""The alphabets: expressions as text, as plain text and as LaTeX."""
+"""The alphabets: expressions as text, as plain text, as LaTeX and as Typst."""
 
 from __future__ import annotations
 
 import pytest
 
-from blockcalc.notation.alphabets import Latex, Text
+from blockcalc.notation.alphabets import Latex, Text, Typst
 from blockcalc.notation.signs import clean, plain_signs
 from blockcalc.ops.expr import (
     Binary,
@@ -67,6 +67,39 @@ def test_corners_of_the_latex_alphabet() -> None:
     assert tex.render(Num(2.5)) == "2.5"
     with pytest.raises(TypeError):
         tex.render(Expr())
+
+
+def test_corners_of_the_typst_alphabet() -> None:
+    typst = Typst()
+    a, half = Name("A"), Binary("/", Name("A"), Num(2.0))
+    assert typst.render(Fold("+", (a, Dots(), a))) == "A + ⋯ + A"
+    assert typst.render(Fold("max", (a, Figure("-2")))) == r'op("max") \(A\, -2\)'
+    assert typst.render(Over("max", a)) == 'op("max")_j A'
+    assert typst.render(Over("sum", a)) == "sum_j A"
+    assert typst.render(Figure("-inf")) == "-∞"
+    assert typst.render(Figure("-1.5", -3)) == "-1.5 × 10^(-3)"
+    assert typst.render(half) == "frac(A, 2)"
+    long = Binary("/", Fold("+", (a,) * 8), a)
+    assert typst.render(long) == "(" + " + ".join("A" * 8) + r") \/ A"
+    assert typst.render(Binary("-", a, Binary("-", a, a))) == "A - (A - A)"
+    assert typst.render(Binary(".", a, Binary("@", a, a))) == "A ⊙ A thin A"
+    assert typst.render(Binary("*", Num(-1.0), Binary("+", a, a))) == "-(A + A)"
+    assert typst.render(Binary("^", Figure("-2"), Figure("3"))) == "(-2)^(3)"
+    assert typst.render(a**2.0) == "A^(2)"
+    assert typst.render(Call("GELU_tanh", (a,))) == r'op("GELU_tanh") \(A\)'
+    assert typst.render(Call("ln", (half,))) == 'op("ln") (frac(A, 2))'
+    assert typst.render(Call("abs", (a,))) == "abs(A)"
+    assert typst.render(Call("exp", (half,))) == "e^(frac(A, 2))"
+    assert typst.render(Call("transpose", (a,))) == "A^⊤"
+    place = (Name("1"), Name("2"))
+    assert typst.render(Call("at", (Name("S_scaled"), *place))) == r'S_"scaled" \[1\, 2\]'
+    assert typst.render(Call("at", (a, *place))) == r"A_(1\, 2)"
+    assert typst.render(Num(2.5)) == "2.5"
+    names = {"mean": '"mean"', "dX": "d X", "mu^(1)": r"μ^(\(1\))", "W_Q": "W_Q", "_": '"_"',
+             "grad:W_Q": "upright(d) W_Q", "x^1+f": 'x^(1"+"f)', 'a"b\\': '"a\\"b\\\\"'}  # fmt: skip
+    assert {name: typst.symbol(name) for name in names} == names
+    with pytest.raises(TypeError):
+        typst.render(Expr())
 
 
 def test_functions_of_trees() -> None:

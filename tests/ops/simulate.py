@@ -12,6 +12,7 @@ from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.evaluate import evaluate
 from blockcalc.ops.expr import Binary, Call, Expr, Num, Slot
 from blockcalc.ops.op import Array, Op
+from blockcalc.program.bounds import Format
 
 
 def dtype_of(name: str) -> Any:
@@ -80,3 +81,9 @@ def _native(body: Expr, xs: Sequence[Array]) -> Array:
     full = [np.broadcast_to(part, shape or (1,)) for part in parts]
     out = evaluate(node, lambda e: full[e.index] if isinstance(e, Slot) else None)
     return np.asarray(out, np.float32)
+
+
+def step_bound(op: Op, xs: Sequence[Array], value: Array, kind: Format) -> Array:
+    """Bound the error of a step with exact operands whose result is stored in a format."""
+    bound = op.bound(xs, [np.zeros(x.shape) for x in xs], kind.working)
+    return kind.stored(value, bound) if op.worked else bound

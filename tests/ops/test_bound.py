@@ -15,13 +15,13 @@ from blockcalc.ops.expr import Name, Slot, call, exp, ratio, sqrt
 from blockcalc.ops.matmul import MatMul
 from blockcalc.ops.op import Array, Op, Ref
 from blockcalc.ops.reduce import Reduce
-from blockcalc.program.bounds import NUMBERS, step_bound
+from blockcalc.program.bounds import NUMBERS
 from tests.bench.bound import figures, middle
 from tests.ops.exact import DIGITS, distance, mpmath
 from tests.ops.exact import FUNCTIONS as EXACT
 from tests.ops.exact import cell as exact
 from tests.ops.programs import Case, cases
-from tests.ops.simulate import dtype_of, kept, single, stepwise
+from tests.ops.simulate import dtype_of, kept, single, step_bound, stepwise
 
 UNIT = 2.0**-53
 

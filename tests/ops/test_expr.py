@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -60,3 +62,17 @@ def test_ln_and_abs_in_printed_lines(function: str, value: float) -> None:
     near = precise_value(call(function, Figure("3")))
     assert near is not None
     assert abs(float(near[0]) - value) < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("terms", "total"),
+    [
+        ((1.5e308, 1.5e308, -1.5e308), 1.5e308),
+        ((1.5e308, 1.5e308), math.inf),
+        ((-1.5e308, -1.5e308), -math.inf),
+        ((math.inf, -math.inf), math.nan),
+    ],
+)
+def test_a_sum_out_of_range(terms: tuple[float, ...], total: float) -> None:
+    own = evaluate(Fold("+", tuple(map(Num, terms))), lambda e: math.nan)
+    assert own == total or (math.isnan(own) and math.isnan(total))

@@ -9,7 +9,7 @@ from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.elementwise import SQUARE, Centered, Elementwise, Quotient
 from blockcalc.ops.evaluate import evaluate
-from blockcalc.ops.expr import Cell, Expr, Name
+from blockcalc.ops.expr import Cell, Expr, Name, ratio
 from blockcalc.ops.op import Op, Ref
 from blockcalc.ops.reduce import Reduce
 from blockcalc.program.program import Equation
@@ -133,8 +133,6 @@ def test_equal_numbers_have_no_deviation_even_after_round_off() -> None:
 def test_a_quotient_of_nothing_is_nothing() -> None:
     a = Ref("a", "A", ("token", "key"), (2, 2), "computed")
     b = Ref("b", "B", ("token",), (2,), "computed")
-    from blockcalc.ops.expr import ratio
-
     op = Quotient.on(ratio, a, b)
     out = op.forward([np.array([[0.0, 0.0], [1.0, 3.0]]), np.array([0.0, 2.0])])
     assert out.tolist() == [[0, 0], [0.5, 1.5]]

@@ -11,6 +11,7 @@ import pytest
 
 import blockcalc
 from blockcalc import BlockcalcError
+from blockcalc.ops.matmul import MatMul
 from blockcalc.ops.op import Ref
 from blockcalc.program.rounding import Rounding
 
@@ -216,8 +217,6 @@ def test_the_exact_path_is_for_doubtful_cells_alone() -> None:
         def of(self, x: Decimal) -> float:
             seen.append(x)
             return super().of(x)
-
-    from blockcalc.ops.matmul import MatMul
 
     rng = np.random.RandomState(0)
     a, b = rng.normal(size=(64, 32)), rng.normal(size=(32, 64))
