@@ -13,7 +13,7 @@ from blockcalc.checkpoints.matching import fits
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.files.decode import decode
 from blockcalc.files.json_text import parsed
-from blockcalc.files.source import Source
+from blockcalc.files.source import Source, unreadable
 from blockcalc.files.tensors import Tensor, tensors
 from blockcalc.messages import say
 from blockcalc.messages.words import listed
@@ -79,7 +79,18 @@ def _types(families: Sequence[Family] | None = None) -> list[str]:
 
 
 def open_checkpoint(name: str) -> Checkpoint:
-    """Read the config and the headers of a folder, or of a safetensors file next to its config."""
+    """Read the config and the headers of the weights of a model.
+
+    Parameters
+    ----------
+    name : str
+        A folder with ``config.json`` and safetensors files, or one such file next to its config.
+
+    Raises
+    ------
+    InputError
+        A file is missing or broken, or two files have a tensor of the same name.
+    """
     path = Path(name)
     if not is_text(str(path.absolute())):
         raise InputError(Fault(say("import.name"), Place(repr(name))))
@@ -94,13 +105,7 @@ def open_checkpoint(name: str) -> Checkpoint:
     else:
         files = [path]
     _check_shards(path, files)
-    where: dict[str, tuple[Path, Tensor]] = {}
-    for file in files:
-        for tensor in tensors(file):
-            if tensor.name in where:
-                names = {"name": tensor.name, "a": where[tensor.name][0].name, "b": file.name}
-                raise InputError(Fault(say("import.twice", **names), Place(name)))
-            where[tensor.name] = (file, tensor)
+    where = _tensors_in(files, Place(name))
     config = files[0].parent / "config.json"
     try:
         data = _read_config(config)
@@ -113,6 +118,18 @@ def open_checkpoint(name: str) -> Checkpoint:
         raise InputError(Fault(say("import.config"), Place(str(config))))
     outer = {} if own is data else {k: v for k, v in data.items() if k != "text_config"}
     return Checkpoint(path, own, where, outer)
+
+
+def _tensors_in(files: Sequence[Path], place: Place) -> dict[str, tuple[Path, Tensor]]:
+    """List the tensors of all files by name, each with its file."""
+    where: dict[str, tuple[Path, Tensor]] = {}
+    for file in files:
+        for tensor in tensors(file):
+            if tensor.name in where:
+                names = {"name": tensor.name, "a": where[tensor.name][0].name, "b": file.name}
+                raise InputError(Fault(say("import.twice", **names), place))
+            where[tensor.name] = (file, tensor)
+    return where
 
 
 def _check_shards(path: Path, files: list[Path]) -> None:
@@ -150,8 +167,7 @@ def _read_config(path: Path) -> Any:
     except FileNotFoundError:
         raise
     except OSError as error:
-        problem = error.strerror or str(error)
-        raise InputError(Fault(say("file.unreadable", problem=problem), Place(str(path)))) from None
+        raise unreadable(error, str(path)) from None
     if len(raw) > MAX_CONFIG:
         raise InputError(Fault(say("file.too_large", limit=MAX_CONFIG), Place(str(path))))
     return parsed(Source(str(path), decode(raw, str(path))), once)

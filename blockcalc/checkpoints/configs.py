@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.messages import say
 from blockcalc.nn.activations import ACTIVATIONS, ALIASES
-from blockcalc.reading.checker import kind_of
+from blockcalc.reading.checker import is_whole, kind_of
 
 NEEDED = object()  # no default: the field is required
 LONGEST_SHOWN = 40
@@ -198,12 +198,12 @@ class Config:
     def whole(self, name: str, default: Any = NEEDED, null: Any = NEEDED, least: int = 1) -> Any:
         """Read a whole number; ``null`` is the value that null means, if null is allowed."""
         return self._typed(
-            name, lambda v: _is_whole(v, least), f"import.want.from{least}", default, null
+            name, lambda v: is_whole(v, least), f"import.want.from{least}", default, null
         )
 
     def eps(self, name: str, default: float) -> Any:
         """Read the eps of a norm."""
-        value = self._typed(name, _is_number, "import.want.number", default, NEEDED)
+        value = self._typed(name, is_number, "import.want.number", default, NEEDED)
         if value < 0:
             self.wrong(name, say("eps.negative"))
         return value
@@ -302,11 +302,8 @@ class Config:
             self.refuse(name, value, *([(own, self.fields[own])] if own in self.fields else []))
 
 
-def _is_whole(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a number that float64 can hold; true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 1e308
 
 

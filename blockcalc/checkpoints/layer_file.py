@@ -14,6 +14,7 @@ from blockcalc.checkpoints.checkpoint import Checkpoint, LayerConfig, read_layer
 from blockcalc.checkpoints.matching import Tensors
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.messages import say
+from blockcalc.nn.orders import NORM_KEYS, ORDERS, SUBLAYERS
 
 _POWER = re.compile(r"(?<![0-9.\w])([0-9]+)e-(?=[0-9])")
 
@@ -92,7 +93,8 @@ def _block(
 ) -> dict[str, Any]:
     """Make the keys of one layer."""
     refs = _refs(checkpoint, names, target)
-    parts = ("attn", "ffn", "norm1", "norm2")
+    norms = NORM_KEYS[: len(SUBLAYERS) * ORDERS[reading.parts["norm"]["order"]].norms]
+    parts = (*SUBLAYERS, *norms)
     return {part: {**reading.parts.get(part, {}), **refs.get(part, {})} for part in parts}
 
 
@@ -128,7 +130,7 @@ def as_yaml(written: Written) -> str:
             for block in value:
                 inner = [line for part, own in block.items() for line in _part(part, own, "    ")]
                 lines += ["  - " + inner[0].lstrip(), *inner[1:]]
-        elif key in ("attn", "ffn", "norm1", "norm2", "final_norm"):
+        elif key in (*SUBLAYERS, *NORM_KEYS, "final_norm"):
             lines += _part(key, value, "")
         else:
             lines.append(f"{key}: {_written(value)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from blockcalc.checkpoints.configs import Config, shown
+from blockcalc.checkpoints.configs import Config, is_number, shown
 from blockcalc.messages import say
 from blockcalc.reading.checker import kind_of
 
@@ -46,7 +46,7 @@ def rope(c: Config) -> dict[str, Any]:
 
 
 def _is_size(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1e308
+    return is_number(value) and bool(value > 0)
 
 
 def _check_part(c: Config, name: str, part: Any) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.files.json_text import is_json, read_json
-from blockcalc.files.source import Path, Source
-from blockcalc.files.yaml_text import Real, read_yaml
+from blockcalc.files.source import Path, Real, Source
+from blockcalc.files.yaml_text import read_yaml
 from blockcalc.limits import MAX_BYTES
 from blockcalc.messages import say
 
@@ -25,10 +25,26 @@ FEW = 8  # a text with fewer zero bytes is not taken for UTF-16
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1f]")
 
 
-def decode(raw: bytes, name: str) -> str:
-    """Decode bytes as UTF-8, UTF-16 or UTF-32, by the byte order mark or by the zero bytes."""
-    if len(raw) > MAX_BYTES:
-        text = say("file.too_large", limit=MAX_BYTES)
+def decode(raw: bytes, name: str, most: int | None = None) -> str:
+    """Decode bytes as UTF-8, UTF-16 or UTF-32, by the byte order mark or by the zero bytes.
+
+    Parameters
+    ----------
+    raw : bytes
+        The content of a file; readers read one byte more than ``most``, not a whole large file.
+    name : str
+        The name of the file, for errors.
+    most : int, optional
+        The largest length; ``MAX_BYTES`` by default.
+
+    Raises
+    ------
+    InputError
+        There are more bytes, or they are no text in the encoding.
+    """
+    limit = MAX_BYTES if most is None else most
+    if len(raw) > limit:
+        text = say("file.too_large", limit=limit)
         raise InputError(Fault(text, Place(name), say("file.too_large.hint")))
     encoding, start = _encoding(raw)
     try:
@@ -63,7 +79,7 @@ def _lines(text: str) -> str:
 
 
 def _undecoded(raw: bytes, at: int, encoding: str, name: str) -> InputError:
-    """Make the error for undecodable bytes, with the character they would be in Latin-1."""
+    """Make the error for an undecodable byte, with the character it would be in Latin-1."""
     before = _lines(raw[:at].decode(encoding))
     column = len(before) - (before.rfind("\n") + 1)
     line = before.count("\n") + 1
@@ -109,5 +125,8 @@ def read_text(text: str, name: str, real: Real = None) -> Source:
 
 
 def read_value(text: str, name: str, at: Path = ()) -> Any:
-    """Read a value of ``--set`` as in a file: ``true``, ``1e-5``, ``[[1, 0], [0, 1]]``."""
+    """Read a value of ``--set`` as in a file: ``true``, ``1e-5``, ``[[1, 0], [0, 1]]``.
+
+    ``at`` is the path of its key.
+    """
     return read_yaml(Source(name, text.lstrip(_MARK)), at)

@@ -1,7 +1,6 @@
 """The headers of npy and safetensors files: dtype and shape of tensors without their numbers.
 
-A header is untrusted. Every number in it is checked against the limits of a file before it is
-used, and errors have messages of their own.
+A header is untrusted: every number in it is checked against the limits of a file before it is used.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from blockcalc.messages import say
 MAGIC = b"\x93NUMPY"
 # for each version: the size of the length field in bytes, and the encoding of the header
 VERSIONS = {(1, 0): (2, "latin-1"), (2, 0): (4, "latin-1"), (3, 0): (4, "utf-8")}
-MAX_NPY = 2**16
+MAX_NPY = 2**16  # bytes of a header
 MAX_SAFETENSORS = 100_000_000  # the limit of the format itself
-MOST_BYTES = 2**63 - 1
+MOST_BYTES = 2**63 - 1  # of an array
 _KEYS = {"descr", "fortran_order", "shape"}
 _LONG = re.compile(r"(?<=[0-9])L(?=[,)])")  # whole numbers as written by Python 2
 _DESCR = re.compile(r"[<>|=]?[A-Za-z?][0-9]*(\[[0-9A-Za-z/]+\])?")

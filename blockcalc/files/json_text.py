@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from blockcalc.errors import Fault, InputError, Place
-from blockcalc.files.source import KEY, Marks, Path, Source, short
+from blockcalc.files.source import KEY, Marks, Path, Real, Source, short
 from blockcalc.limits import MAX_DEPTH, MAX_VALUES
 from blockcalc.messages import say
 
@@ -28,7 +28,7 @@ def is_json(text: str) -> bool:
     return True
 
 
-def read_json(source: Source, real: Callable[[str], Any] | None = None) -> Any:
+def read_json(source: Source, real: Real = None) -> Any:
     """Read a text; duplicate keys, NaN and too deep nesting are errors with their position.
 
     ``real`` receives the text of each number that is not an integer, for callers that need more
@@ -69,7 +69,7 @@ def parsed(
     source: Source,
     pairs: Pairs,
     constant: Callable[[str], Any] = float,
-    real: Callable[[str], Any] | None = None,
+    real: Real = None,
 ) -> Any:
     """Parse a text with the hooks of the standard library, and translate its errors."""
     try:
@@ -113,7 +113,7 @@ def _breaks(text: str) -> int | None:
 
 def _syntax(source: Source, error: json.JSONDecodeError) -> InputError:
     """Make the error for the index where the JSON parser stopped."""
-    from blockcalc.files.misread import culprit, kept  # imported only for errors
+    from blockcalc.files.misread import backslashes_kept, culprit  # imported only for errors
 
     text, at = source.text, error.pos
     sign = culprit(text, (0, at), _breaks, json=True)
@@ -124,7 +124,7 @@ def _syntax(source: Source, error: json.JSONDecodeError) -> InputError:
         at = text.rfind("\\", 0, at + 1)
         key = "json.hexadecimal" if text[at + 1 : at + 2] == "u" else "json.escape"
         typed = next((t for t in _STRING.finditer(text) if t.end() > at), None)
-        hint = kept(typed[0], json=True) if typed else None
+        hint = backslashes_kept(typed[0], json=True) if typed else None
         problem = say(key, escape=text[at : at + 2])
     elif error.msg.startswith("Invalid control"):
         escape = json.dumps(text[at])[1:-1]
@@ -152,6 +152,7 @@ def _lost(source: Source) -> None:
             raise source.fail_at(message, part.start(), say("hint.too_large"))
 
 
+# how a message of the parser begins, and the text for it
 _TOLD = {
     "Unterminated": "json.quote",
     "Expecting property": "json.key",
@@ -160,7 +161,6 @@ _TOLD = {
     "Expecting ','": "json.comma",
     "Extra": "json.rest",
 }
-
 
 # text before and after the index where parsing stopped, and the hint for it
 _MEANT = [
@@ -227,8 +227,6 @@ def _levels(data: Any, look: Callable[[list[Any]], bool]) -> tuple[int, int, int
 
 
 _TOKEN = re.compile(r'[ \t\n\r]*("(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+)')
-
-
 _ROW = re.compile(r"[-+0-9.eE, \t\n\r]*\]")
 
 

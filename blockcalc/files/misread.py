@@ -226,7 +226,7 @@ def escapes_hint(typed: str, json: bool) -> str | None:
         say("escape.more" if i else "escape.first", escape=f"\\{e}", read=_read_as(e))
         for i, e in enumerate(list(found)[:3])
     ]
-    return say("escape.read", read=say("escape.and").join(told), kept=kept(typed, json))
+    return say("escape.read", read=say("escape.and").join(told), kept=backslashes_kept(typed, json))
 
 
 def _read_as(escape: str) -> str:
@@ -235,7 +235,7 @@ def _read_as(escape: str) -> str:
     return say("escape.code", code=f"U+{int(escape[1:], 16):04X}")
 
 
-def kept(typed: str, json: bool) -> str:
+def backslashes_kept(typed: str, json: bool) -> str:
     """Write a text in double quotes so that its backslashes are kept."""
     inside = typed[1:-1] if typed[-1:] == '"' and len(typed) > 1 else typed[1:]
     if json:

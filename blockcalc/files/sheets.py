@@ -60,19 +60,20 @@ class Row:
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:
-    """Read the lines of a text file with their numbers, if it is not too large."""
+    """Read the numbered lines of a text file; a file that is too large is an error."""
     with path.open("rb") as stream:
         raw = stream.read(MAX_SHEET + 1)
-    if len(raw) > MAX_SHEET:
-        text = say("file.too_large", limit=MAX_SHEET)
-        raise InputError(Fault(text, Place(str(path)), say("file.too_large.hint")))
-    return list(enumerate(decode(raw, str(path)).split("\n"), 1))
+    return list(enumerate(decode(raw, str(path), MAX_SHEET).split("\n"), 1))
 
 
 class Sheet:
     """A table of words; numbers are not read yet.
 
-    ``lines`` are those of a part of a file, with their numbers.
+    Parameters
+    ----------
+    path : Path
+    lines : iterable of (int, str), optional
+        The numbered lines of a part of the file; by default all.
 
     Raises
     ------
@@ -218,7 +219,7 @@ class Sheet:
 
 
 def _begun(words: Sequence[str]) -> str:
-    """Write the first cells of a row."""
+    """Write the first cells of a row, with … if there are more."""
     return ", ".join(words[:CERTAIN]) + (", …" if len(words) > CERTAIN else "")
 
 

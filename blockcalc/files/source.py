@@ -17,9 +17,11 @@ from blockcalc.messages.words import did_you_mean
 
 if TYPE_CHECKING:
     from blockcalc.files.misread import Lookalike
+
 MOST_LOOKED = 10_000  # texts of one value that are searched for lookalikes
 
 Path = tuple[str | int, ...]
+Real = Callable[[str], Any] | None  # makes a number with a point or an exponent from its text
 Marks = dict[Path, tuple[int, int]]
 _ENTRY = re.compile(r"[^\[\],\s]+")
 _PROPERTIES = re.compile(r"(?:[&!]\S*[ \n]+)*")  # an anchor or a tag before a value
@@ -60,7 +62,7 @@ class Source:
 
         If it has none, that of the nearest enclosing value.
         """
-        parts = parted(path)
+        parts = split_path(path)
         for n in range(len(parts), 0, -1):
             if parts[:n] in self.overrides:
                 return self.overrides[parts[:n]]
@@ -222,7 +224,7 @@ def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
                 yield from _texts(inner, (*path, i))
 
 
-def parted(path: str | Path) -> Path:
+def split_path(path: str | Path) -> Path:
     """Split a dotted path into keys and list indices."""
     if isinstance(path, str):
         return tuple(int(p) if is_index(p) else p for p in path.split("."))
@@ -258,6 +260,20 @@ def _walk(text: str, at: int, read: str) -> int | None:
 def is_index(word: str) -> bool:
     """Tell whether a part of a path is a list index."""
     return word.isascii() and word.isdecimal() and len(word) < 10
+
+
+def unreadable(error: OSError, name: str, hint: str | None = None) -> InputError:
+    """Make the error for a file that cannot be opened or read.
+
+    ``hint`` is for a missing file if no file has a similar name.
+    """
+    place = Place(name)
+    if isinstance(error, FileNotFoundError):
+        return InputError(Fault(say("file.missing"), place, nearby(FilePath(name)) or hint))
+    if isinstance(error, IsADirectoryError):
+        return InputError(Fault(say("file.directory"), place))
+    problem = error.strerror or str(error)
+    return InputError(Fault(say("file.unreadable", problem=problem), place))
 
 
 def nearby(path: FilePath) -> str | None:

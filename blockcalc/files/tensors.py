@@ -1,6 +1,6 @@
 """Tensors in npz, npy, safetensors and text files: listed by their headers, read on demand.
 
-Nothing is unpickled, and nothing is allocated on the word of a header: the data must exist.
+Nothing is unpickled, and memory is allocated only for data that the file really has.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.files.headers import Broken, Npy, read_npy, read_safetensors
 from blockcalc.files.sheets import SHEETS, Names, Sheet
-from blockcalc.files.source import nearby, short
+from blockcalc.files.source import short, unreadable
 from blockcalc.messages import say
 
 CHUNK = 2**20
@@ -79,7 +79,7 @@ def tensors(path: Path, names: Names | None = None) -> list[Tensor]:
 
 
 def listed_tensors(path: Path) -> list[Tensor]:
-    """List the tensors of a file; from a text file, guessed header and index are left out."""
+    """List the tensors of a file; a header row and an index column of a text file are guessed."""
     if path.suffix.lower() not in SHEETS:
         return tensors(path)
     with _refusing(path):
@@ -98,10 +98,21 @@ def _sheet(sheet: Sheet, names: Names) -> Tensor:
 
 
 def read(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[np.float64]:
-    """Read a tensor, or a window of its rows and columns, as float64.
+    """Read a tensor, or a part of it, as float64; narrower floats are upcast exactly.
 
-    bfloat16 and float16 are upcast exactly. A number that is not finite is an error with its
-    position.
+    Parameters
+    ----------
+    path : Path
+    tensor : Tensor
+        One of those that ``tensors`` lists for the file.
+    window : tuple of slice
+        One for each axis; empty for the whole tensor.
+
+    Raises
+    ------
+    InputError
+        The file is broken or has changed, the dtype cannot be converted, or a number is not
+        finite; the message has its position.
     """
     with _refusing(path):
         if not tensor.readable:
@@ -119,7 +130,7 @@ def read(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[np.float64]
 
 
 def stored(path: Path, tensor: Tensor, window: Window = ()) -> NDArray[Any]:
-    """Read a tensor, or a window of it, as it lies in the file: also what is not finite."""
+    """Read a tensor, or a part of it, in its own dtype; it may have infinities and NaN."""
     with _refusing(path):
         if tensor.numbers is not None:
             return tensor.numbers[window]
@@ -150,13 +161,8 @@ def _refusing(path: Path) -> Iterator[None]:
             yield
     except InputError:
         raise
-    except FileNotFoundError:
-        raise InputError(Fault(say("file.missing"), place, nearby(path))) from None
-    except IsADirectoryError:
-        raise InputError(Fault(say("file.directory"), place)) from None
     except OSError as error:
-        problem = error.strerror or str(error)
-        raise InputError(Fault(say("file.unreadable", problem=problem), place)) from None
+        raise unreadable(error, str(path)) from None
     except MemoryError:
         raise InputError(Fault(say("weights.memory"), place)) from None
     except Exception as error:  # any error that a library raises for a broken file

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from blockcalc.errors import InputError
-from blockcalc.files.misread import ESCAPE, Breaks, culprit, kept
+from blockcalc.files.misread import ESCAPE, Breaks, backslashes_kept, culprit
 from blockcalc.files.source import Source
 from blockcalc.limits import MAX_DEPTH
 from blockcalc.messages import known, say
@@ -18,8 +18,18 @@ _DOUBLE = re.compile(r'"(?:[^"\\\n]|\\.)*(?:"|$)', re.MULTILINE)
 _HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
 
 
-class Broken(NamedTuple):
-    """A syntax error: its index, the index of its context, and the parser's messages for both."""
+class Failure(NamedTuple):
+    """Where and why the YAML parser failed.
+
+    Attributes
+    ----------
+    source : Source
+        The text.
+    at, since : int
+        The index of the error, and the index where the unfinished part begins.
+    problem, context : str
+        The parser's messages for both.
+    """
 
     source: Source
     at: int
@@ -29,7 +39,7 @@ class Broken(NamedTuple):
 
     @property
     def sign(self) -> str:
-        """The character there; empty at the end."""
+        """The character at the error; empty at the end."""
         return self.source.text[self.at : self.at + 1]
 
     @property
@@ -76,131 +86,119 @@ def syntax_fault(source: Source, error: Any, breaks: Breaks) -> InputError:
         code = f"U+{ord(found[0]):04X}"
         return source.fail_at(say("yaml.character", code=code), found.start())
     at, since = spot(error, source.text)
-    broken = Broken(source, at, since, str(error.problem), str(error.context))
-    if broken.sign == "\t" and _TAB.search(broken.problem):
-        return _tab(broken)
+    failure = Failure(source, at, since, str(error.problem), str(error.context))
+    if failure.sign == "\t" and _TAB.search(failure.problem):
+        return _tab(failure)
     sign = culprit(source.text, (since, at), breaks, json=False)
     if sign is not None:
         return source.fail_at(sign.message(), sign.at, sign.advice())
     for pattern, tell in _KINDS:
-        if pattern.search(f"{broken.context}: {broken.problem}"):
-            return tell(broken)
-    return broken.fault("yaml.other")
+        if pattern.search(f"{failure.context}: {failure.problem}"):
+            return tell(failure)
+    return failure.fault("yaml.other")
 
 
 # one function for each kind of error ----------------------------------------------------------
 
 
-def _tab(broken: Broken) -> InputError:
+def _tab(failure: Failure) -> InputError:
     """Report a tab in an indentation or after a dash."""
-    before, source = broken.before, broken.source
+    before, source = failure.before, failure.source
     if not before.strip():
-        return source.fail_at(say("yaml.tab"), broken.at, say("yaml.tab.hint"))
+        return source.fail_at(say("yaml.tab"), failure.at, say("yaml.tab.hint"))
     message = say("yaml.tab.after", sign=before.strip()[-1])
-    return source.fail_at(message, broken.at, say("yaml.tab.after.hint"))
+    return source.fail_at(message, failure.at, say("yaml.tab.after.hint"))
 
 
-def _deep(broken: Broken) -> InputError:
-    return broken.source.fail_at(say("file.deep", limit=MAX_DEPTH), broken.at)
+def _deep(failure: Failure) -> InputError:
+    return failure.source.fail_at(say("file.deep", limit=MAX_DEPTH), failure.at)
 
 
-def _colon(broken: Broken) -> InputError:
+def _colon(failure: Failure) -> InputError:
     """Distinguish a colon within a text from a misplaced key."""
-    if re.fullmatch(r"\s*[\w.]+", broken.before) and broken.at > len(broken.before):
-        return broken.told(say("yaml.colon"), say("yaml.colon.line"))
-    return broken.fault("yaml.colon")
+    if re.fullmatch(r"\s*[\w.]+", failure.before) and failure.at > len(failure.before):
+        return failure.told(say("yaml.colon"), say("yaml.colon.line"))
+    return failure.fault("yaml.colon")
 
 
-def _opened(key: str) -> Callable[[Broken], InputError]:
+def _opened(key: str) -> Callable[[Failure], InputError]:
     """Report the bracket that is still open."""
 
-    def tell(broken: Broken) -> InputError:
-        line, column = broken.source.spot(broken.since)
-        return broken.fault(key, line=line + 1, column=column + 1)
+    def tell(failure: Failure) -> InputError:
+        line, column = failure.source.spot(failure.since)
+        return failure.fault(key, line=line + 1, column=column + 1)
 
     return tell
 
 
-def _value(broken: Broken) -> InputError:
+def _value(failure: Failure) -> InputError:
     """Report what is in the place of a value."""
-    if broken.sign and broken.sign in "]}":
-        return broken.fault("yaml.closes", sign=broken.sign)
-    if broken.source.text[broken.at : broken.at + 3] in ("", "---", "..."):
-        return broken.fault("yaml.ends")
+    if failure.sign and failure.sign in "]}":
+        return failure.fault("yaml.closes", sign=failure.sign)
+    if failure.source.text[failure.at : failure.at + 3] in ("", "---", "..."):
+        return failure.fault("yaml.ends")
     keys = {",": "comma", "-": "nested_dash", ":": "no_key", "?": "question"}
-    return broken.fault(f"yaml.{keys.get(broken.sign, 'value')}")
+    return failure.fault(f"yaml.{keys.get(failure.sign, 'value')}")
 
 
-def _end(broken: Broken) -> InputError:
+def _end(failure: Failure) -> InputError:
     """Report what follows the end of a mapping, a list or the whole text."""
-    if broken.source.text.startswith("%") and "document start" in broken.problem:
-        return broken.fault("yaml.directive", 0)
-    if broken.sign and broken.sign in "]}":
-        return broken.fault("yaml.closes", sign=broken.sign)
-    return broken.fault("yaml.rest" if broken.before.strip() else "yaml.line")
+    if failure.source.text.startswith("%") and "document start" in failure.problem:
+        return failure.fault("yaml.directive", 0)
+    if failure.sign and failure.sign in "]}":
+        return failure.fault("yaml.closes", sign=failure.sign)
+    return failure.fault("yaml.rest" if failure.before.strip() else "yaml.line")
 
 
-def _key_only(broken: Broken) -> InputError:
-    return broken.fault("yaml.key_only", broken.since)
+def _key_only(failure: Failure) -> InputError:
+    return failure.fault("yaml.key_only", failure.since)
 
 
-def _quote(broken: Broken) -> InputError:
-    return broken.fault("yaml.quote")
-
-
-def _escape(broken: Broken) -> InputError:
+def _escape(failure: Failure) -> InputError:
     """Report an invalid escape, and suggest single quotes."""
-    text = broken.source.text
-    at = text.rfind("\\", 0, broken.at + 1)
-    typed = _DOUBLE.match(text, broken.since)
-    hint = kept(typed[0], json=False) if typed else None
+    text = failure.source.text
+    at = text.rfind("\\", 0, failure.at + 1)
+    typed = _DOUBLE.match(text, failure.since)
+    hint = backslashes_kept(typed[0], json=False) if typed else None
     escape = ESCAPE.match(text, at)
     assert escape is not None
     digits = _HEXADECIMAL.get(escape[1][0], 0)
-    key = (
-        "yaml.no_character"
-        if len(escape[1]) > 1
-        else "yaml.hexadecimal"
-        if digits
-        else "yaml.escape"
-    )
-    return broken.told(say(key, escape=escape[0], n=digits), hint, at)
+    unfinished = "yaml.hexadecimal" if digits else "yaml.escape"
+    key = "yaml.no_character" if len(escape[1]) > 1 else unfinished
+    return failure.told(say(key, escape=escape[0], n=digits), hint, at)
 
 
-def _named(key: str) -> Callable[[Broken], InputError]:
+def _by_first(key: str) -> Callable[[Failure], InputError]:
     """Report the character with which the invalid token begins."""
-
-    def tell(broken: Broken) -> InputError:
-        return broken.fault(key, sign=broken.source.text[broken.since])
-
-    return tell
+    return lambda failure: failure.fault(key, sign=failure.source.text[failure.since])
 
 
-def _plainly(key: str) -> Callable[[Broken], InputError]:
-    return lambda broken: broken.fault(key, sign=broken.sign)
+def _by_sign(key: str) -> Callable[[Failure], InputError]:
+    """Report the character at the error."""
+    return lambda failure: failure.fault(key, sign=failure.sign)
 
 
 _TAB = re.compile(r"tab character|cannot start any token")
 _UNCLOSED = re.compile(r"end of stream|document (?:indicator|separator)")
-_KINDS: list[tuple[re.Pattern[str], Callable[[Broken], InputError]]] = [
+_KINDS: list[tuple[re.Pattern[str], Callable[[Failure], InputError]]] = [
     (re.compile(pattern), tell)
     for pattern, tell in (
         (r"nesting depth", _deep),
-        (r"directive|incompatible|duplicate tag", _plainly("yaml.directive")),
-        (r"\b(?:a tag|tag handle)\b", _plainly("yaml.bad_tag")),
-        (r"an (?:anchor|alias)", _named("yaml.name")),
-        (r"a block scalar", _named("yaml.block")),
+        (r"directive|incompatible|duplicate tag", _by_sign("yaml.directive")),
+        (r"\b(?:a tag|tag handle)\b", _by_sign("yaml.bad_tag")),
+        (r"an (?:anchor|alias)", _by_first("yaml.name")),
+        (r"a block scalar", _by_first("yaml.block")),
         (r"escape|hexdecimal", _escape),
-        (r"quoted scalar", _quote),
-        (r"cannot start any token", _plainly("yaml.start")),
+        (r"quoted scalar", _by_sign("yaml.quote")),
+        (r"cannot start any token", _by_sign("yaml.start")),
         (r"mapping values", _colon),
-        (r"sequence entries", _plainly("yaml.dash")),
-        (r"mapping keys", _plainly("yaml.question")),
+        (r"sequence entries", _by_sign("yaml.dash")),
+        (r"mapping keys", _by_sign("yaml.question")),
         (r"',' or '\]'", _opened("yaml.row")),
         (r"',' or '\}'", _opened("yaml.brace")),
         (r"node content", _value),
         (r"find expected ':'", _key_only),
-        (r"unexpected ':'", _plainly("yaml.inner_colon")),
+        (r"unexpected ':'", _by_sign("yaml.inner_colon")),
         (r"expected key|'-' indicator|document start|block end", _end),
     )
 ]

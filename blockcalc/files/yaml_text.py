@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any
 
 from blockcalc.errors import InputError
-from blockcalc.files.source import KEY, Marks, Path, Source
+from blockcalc.files.source import KEY, Marks, Path, Real, Source
 from blockcalc.files.yaml_blanks import prepared
 from blockcalc.limits import MAX_DEPTH, MAX_NODES, MAX_VALUES
 from blockcalc.messages import known, say
@@ -48,14 +48,11 @@ _NUMBERS = re.compile(r"\[([-+0-9.][-+0-9.eE, ]*+)\]")
 _HUGE = 1e300
 
 
-class _Odd(Exception):
+class _NotARow(Exception):
     """A shortened row is not a row of numbers; the text must be read number by number."""
 
 
-LABELS = "tokens"  # paths whose numbers are kept as text: 007 stays 007
-
-
-Real = Callable[[str], Any] | None  # makes a number with a point or an exponent from its text
+LABELS = "tokens"  # the key whose numbers are kept as text: 007 stays 007
 
 
 def read_yaml(source: Source, at: Path = (), real: Real = None) -> Any:
@@ -76,7 +73,7 @@ def read_yaml(source: Source, at: Path = (), real: Real = None) -> Any:
             data = builder.document(at)
             if builder.met == len(rows):
                 return data
-        except (InputError, _Odd):
+        except (InputError, _NotARow):
             if builder.nodes > MAX_NODES or builder.count > MAX_VALUES:
                 raise  # number by number there are only more nodes
     return _Builder(source, real=real).document(at)
@@ -86,7 +83,7 @@ def _mark(source: Source, marks: Marks) -> None:
     """Record the positions in a text; rows of plain numbers are recorded whole."""
     short, rows = _shortened(source.text)
     builder = _Builder(source, short, rows, marks)
-    with suppress(InputError, _Odd):
+    with suppress(InputError, _NotARow):
         builder.document()
         if builder.met == len(rows):
             return
@@ -117,7 +114,7 @@ def _numbers(text: str, real: Real = None) -> list[Any]:
         pass
     words = [word.strip() for word in text.split(",")]
     if not all(_INT.fullmatch(word) or _FLOAT.fullmatch(word) for word in words):
-        raise _Odd
+        raise _NotARow
     return [_scalar(word, real) for word in words]
 
 
@@ -189,7 +186,7 @@ class _Builder:
             return data
         except (yaml.YAMLError, ValueError) as error:  # the latter from the loader without libyaml
             if self.short is not None:
-                raise _Odd from None
+                raise _NotARow from None
             from blockcalc.files.yaml_faults import syntax_fault  # imported only for errors
 
             raise syntax_fault(self.source, error, _breaks) from None
@@ -240,7 +237,7 @@ class _Builder:
     def row(self, event: Any, path: Path, depth: int) -> list[Any]:
         """Read a shortened row."""
         if depth >= MAX_DEPTH:
-            raise _Odd
+            raise _NotARow
         if self.marks is not None:
             self.source.rows[path] = event.start_mark.index
         words = (word.strip() for word in event.value.split(","))

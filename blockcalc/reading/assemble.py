@@ -189,16 +189,23 @@ def _ffn(ffn: Mapping[str, Any], out_in: bool, p: float) -> FfnSpec:
 def _rates(
     c: Checker, top: Mapping[str, Any], written: list[tuple[str, Mapping[str, Any]]]
 ) -> dict[str, float]:
-    """Find p for every place of dropout, such as ``blocks.0.attn.out`` in a stack.
-
-    A given pattern becomes the matrix ``<place>_keep``.
-    """
+    """Find p for every place of dropout, such as ``blocks.0.attn.out`` in a stack."""
     if not top.get("dropout"):
         return {}
     own = top["dropout"]
     there = {
         keys + place: place for keys, block in written for place in PLACES if _exists(block, place)
     }
+    rates = _rates_at(c, own, there)
+    _add_patterns(c, own, rates, there)
+    left = [p for p, rate in rates.items() if rate and p not in (own.get("keep") or {})]
+    if own.get("training") and left and own.get("seed") is None and not c.faults:
+        c.fault(("dropout", "training"), say("dropout.undrawn", place=left[0]))
+    return rates
+
+
+def _rates_at(c: Checker, own: Mapping[str, Any], there: Mapping[str, str]) -> dict[str, float]:
+    """Find p for the places that ``p`` and ``at`` name; by default for every place."""
     p, named = own.get("p"), own.get("at")
     rates: dict[str, float] = {}
     if isinstance(p, dict):
@@ -213,8 +220,15 @@ def _rates(
         for place in chosen - rates.keys():
             c.fault(("dropout", "at"), say("dropout.no_p", place=place))
         rates = {place: rate for place, rate in rates.items() if place in chosen}
-    keeps = own.get("keep") or {}
-    for place in keeps:
+    return rates
+
+
+def _add_patterns(
+    c: Checker, own: Mapping[str, Any], rates: Mapping[str, float], there: Mapping[str, str]
+) -> None:
+    """Store the given patterns, each as the matrix ``<place>_keep``."""
+    named = own.get("at")
+    for place in own.get("keep") or {}:
         at: Path = ("dropout", "keep", place)
         if place not in there:
             c.fault(at, say("dropout.place", place=place, places=", ".join(there)))
@@ -224,10 +238,6 @@ def _rates(
         elif f"dropout.keep.{place}" in c.arrays:
             c.arrays[f"{place}_keep"] = c.arrays.pop(f"dropout.keep.{place}")
             c.paths[f"{place}_keep"] = at
-    left = [place for place, rate in rates.items() if rate and place not in keeps]
-    if own.get("training") and left and own.get("seed") is None and not c.faults:
-        c.fault(("dropout", "training"), say("dropout.undrawn", place=left[0]))
-    return rates
 
 
 def _exists(block: Mapping[str, Any], place: str) -> bool:

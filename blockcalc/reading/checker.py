@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.errors import Fault, InputError
-from blockcalc.files.source import Path, Source, parted, short
+from blockcalc.files.source import Path, Source, short, split_path
 from blockcalc.messages import say
 from blockcalc.messages.words import count, did_you_mean, dims
 from blockcalc.nn.orders import NORM_KEYS, SUBLAYERS
@@ -60,7 +60,7 @@ class Checker:
         self, path: Path | str, message: str, hint: str | None = None, key: bool = False
     ) -> None:
         """Add one error at a path, or at its key; ``path`` may be the name of a matrix."""
-        path = parted(self.paths.get(path, path) if isinstance(path, str) else path)
+        path = split_path(self.paths.get(path, path) if isinstance(path, str) else path)
         place = self.source.place(path, key)
         if sign := self.source.misread(path, key):
             place, hint = sign
@@ -170,7 +170,7 @@ class Checker:
         """Read one of a few words; without a hint, the nearest word is suggested."""
         if isinstance(value, str) and value in known:
             return value
-        hint = hint or _nearest(value, known)
+        hint = hint or (did_you_mean(value, known) if isinstance(value, str) else None)
         text = say("word.unknown", what=what, known=", ".join(known), got=quoted(value))
         self.fault(path, text, hint)
         return None
@@ -296,6 +296,11 @@ def _are_numbers(types: list[type]) -> bool:
     return types.count(float) == len(types) or set(types) <= {int, float}  # the first test is fast
 
 
+def is_whole(value: Any, low: int, high: float = math.inf) -> bool:
+    """Tell whether a value is a whole number within limits; true and false are not."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
 def is_text(text: str) -> bool:
     """Tell whether a text can be encoded: half a surrogate pair cannot."""
     return not any("\ud800" <= c <= "\udfff" for c in text)
@@ -327,10 +332,6 @@ def depth_of(value: Any) -> int:
 def quoted(value: Any) -> str:
     """Describe a value in place of a word."""
     return f"'{short(value)}'" if isinstance(value, str) else kind_of(value)
-
-
-def _nearest(value: Any, known: Sequence[str]) -> str | None:
-    return did_you_mean(value, list(known)) if isinstance(value, str) else None
 
 
 def _matrix_hint(text: str) -> str:

@@ -27,17 +27,12 @@ def without_stale_expect(c: Checker, spec: Spec) -> Spec:
     program = written(spec)
     lost, unknown = [], []
     for key, numbers in _kept(c, spec, "expect").items():
-        try:
-            shape = program.refs()[program.find(key)].shape
-        except LookupFault:
+        shape = _shape_of(program, key)
+        if shape is None:
             unknown.append(key)
-        else:
-            lost += [] if _alike(numbers.shape, shape) else [key]
-    for key in _kept(c, spec, "points"):
-        with suppress(LookupFault):
-            program.find(key)
-            continue
-        unknown += [] if is_backward(key) else [key]
+        elif not alike(numbers.shape, shape):
+            lost.append(key)
+    unknown += [key for key in _kept(c, spec, "points") if _shape_of(program, key) is None]
     gone = _steps_before(c, unknown)
     lost += [key for key in gone if key in spec.expect]
     if not (lost or gone):
@@ -58,17 +53,13 @@ def _steps_before(c: Checker, names: Sequence[str]) -> list[str]:
     """Give those of some names that are steps of the file without its overrides."""
     if not names or c.without_sets is None:
         return []
-    found = []
     with suppress(BlockcalcError):
         program = written(c.without_sets())
-        for name in names:
-            with suppress(LookupFault):
-                program.find(name)
-                found.append(name)
-    return found
+        return [name for name in names if _shape_of(program, name) is not None]
+    return []
 
 
-def _alike(shape: Sequence[int], other: Sequence[int]) -> bool:
+def alike(shape: Sequence[int], other: Sequence[int]) -> bool:
     """Tell whether two shapes are equal apart from axes of length 1."""
     return [n for n in shape if n > 1] == [n for n in other if n > 1]
 
@@ -121,7 +112,7 @@ def check_steps(c: Checker, spec: Spec, top: Mapping[str, Any]) -> None:
     whole = _whole(spec, program)
     _check_answers(c, spec, whole)
     for name in spec.points:
-        if not is_backward(name):  # those are found where gradients are worked
+        if not is_backward(name):  # those are found where gradients are computed
             _check_step(c, whole, ("points", name), name)
     out = program.equations[-1].out if program.equations else None
     for key in (f"loss.{key}" for key in KEYS):
@@ -138,11 +129,13 @@ def _check_answers(c: Checker, spec: Spec, program: Program) -> None:
     """Check the shapes of expected values; only the first mismatch is reported in full."""
     misfits = []
     for key, numbers in spec.expect.items():
-        if _check_step(c, program, ("expect", key), key):
-            shape = program.refs()[program.find(key)].shape
-            if not _alike(numbers.shape, shape):
-                sizes = {"has": dims(numbers.shape), "shape": dims(shape)}
-                misfits.append((key, say("expect.shape", name=key, **sizes)))
+        shape = _shape_of(program, key)
+        if shape is None:
+            if not is_backward(key):  # those are found where gradients are computed
+                _check_step(c, program, ("expect", key), _forward(key))
+        elif not alike(numbers.shape, shape):
+            sizes = {"has": dims(numbers.shape), "shape": dims(shape)}
+            misfits.append((key, say("expect.shape", name=key, **sizes)))
     if misfits:
         key, text = misfits[0]
         more = say("expect.more", n=len(misfits) - 1) if len(misfits) > 1 else ""
@@ -166,6 +159,19 @@ def _check_unused(c: Checker, spec: Spec, program: Program) -> None:
 def _whole(spec: Spec, program: Program) -> Program:
     """Build the program without ``stop``, as far as weights are given."""
     return written(spec) if spec.stop else program
+
+
+def _shape_of(program: Program, name: str) -> tuple[int, ...] | None:
+    """Give the shape of a step, a matrix or a gradient; None for any other name."""
+    with suppress(LookupFault):
+        return program.refs()[program.find(_forward(name))].shape
+    return None
+
+
+def _forward(name: str) -> str:
+    """Give the step or matrix that has the shape of a name: that of ``grad.attn.q`` is attn.q."""
+    first, _, rest = name.partition(".")
+    return rest if rest and is_backward(first) else name
 
 
 def _check_step(c: Checker, program: Program, path: Path, name: str) -> bool:

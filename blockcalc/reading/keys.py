@@ -14,8 +14,8 @@ from blockcalc.nn.orders import NORM_KEYS, ORDERS, SUBLAYERS
 from blockcalc.program.loss import KEYS, LOSSES, implied
 from blockcalc.program.rounding import Rounding
 from blockcalc.reading.block_keys import attention, eps, ffn, norm_part
-from blockcalc.reading.checker import Checker, Entries, is_text, kind_of, quoted
-from blockcalc.reading.matrices import matrix
+from blockcalc.reading.checker import Checker, Entries, is_text, is_whole, kind_of, quoted
+from blockcalc.reading.matrices import MOST_SEED, matrix
 from blockcalc.reading.value_types import (
     FRACTION,
     TEXT,
@@ -64,6 +64,8 @@ def schema() -> dict[str, Any]:
 
 
 MOST_BLOCKS = 1000
+LEAST_DIGITS = {"decimals": 0, "significant": 1}  # of ``round``, by its key
+MOST_DIGITS = 15
 RATE: Schema = either({"type": "number", "minimum": 0, "exclusiveMaximum": 1}, FRACTION)
 KINDS = tuple(NORMS)
 VARIANCES = ("population", "sample")
@@ -179,9 +181,9 @@ def _round(c: Checker, value: Any, path: Path) -> Rounding | None:
 
 
 def _digits(c: Checker, value: Any, path: Path) -> int | None:
-    low = 1 if path[-1] == "significant" else 0
-    if isinstance(value, int) and not isinstance(value, bool) and low <= value <= 15:
-        return value
+    low = LEAST_DIGITS[str(path[-1])]
+    if is_whole(value, low, MOST_DIGITS):
+        return int(value)
     c.fault(path, say("round.digits", low=low, got=quoted(value)))
     return None
 
@@ -192,30 +194,32 @@ def _expect(c: Checker, value: Any, path: Path) -> dict[str, NDArray[Any]]:
     if not isinstance(value, dict):
         c.fault(path, say("expect.mapping", what=kind_of(value)))
         return {}
-    found = {}
-    for step, numbers in value.items():
-        here = (*path, step)
-        mapping = isinstance(numbers, dict)
-        rows = numbers.get("value") if mapping else numbers
-        written = not mapping or isinstance(rows, list)
-        filled, blank = _blank_out(rows) if written else (None, False)
-        if isinstance(rows, list) or mapping:
-            whole = {**numbers, "value": filled} if mapping and written else numbers
-            array = matrix(
-                c, whole if mapping else filled, here, (1, 2, 3, 4), Entries(blocks=True)
-            )
-        else:
-            number = c.number(numbers, here)
-            array = None if number is None else np.array(number)
-        if array is not None:
-            unknown = np.array(blank, dtype=bool)
-            if mapping and numbers.get("transpose") and unknown.ndim > 1:
-                unknown = unknown.swapaxes(-1, -2)
-            found[step] = np.where(unknown, np.nan, array)
-    return found
+    found = {step: _answer(c, numbers, (*path, step)) for step, numbers in value.items()}
+    return {step: array for step, array in found.items() if array is not None}
+
+
+def _answer(c: Checker, value: Any, path: Path) -> NDArray[Any] | None:
+    """Read the expected values of a step: rows, a matrix in any form, or one number."""
+    mapping = isinstance(value, dict)
+    rows = value.get("value") if mapping else value
+    filled, blank = _blank_out(rows) if not mapping or isinstance(rows, list) else (None, False)
+    if isinstance(rows, list) or mapping:
+        if mapping:
+            filled = {**value, "value": filled} if isinstance(rows, list) else value
+        array = matrix(c, filled, path, (1, 2, 3, 4), Entries(blocks=True))
+    else:
+        number = c.number(value, path)
+        array = None if number is None else np.array(number)
+    if array is None:
+        return None
+    unknown = np.array(blank, dtype=bool)
+    if mapping and value.get("transpose") and unknown.ndim > 1:
+        unknown = unknown.swapaxes(-1, -2)
+    return np.where(unknown, np.nan, array)
 
 
 def _blank_out(value: Any) -> tuple[Any, Any]:
+    """Replace entries left open by 0; also return which they are, as lists of the same shape."""
     if isinstance(value, list):
         pairs = [_blank_out(v) for v in value]
         return [p[0] for p in pairs], [p[1] for p in pairs]
@@ -264,13 +268,13 @@ _DROPOUT: dict[str, Kind] = {
     "p": _rates,
     "at": _places,
     "training": flag,
-    "seed": whole(2**32 - 1),
+    "seed": whole(MOST_SEED),
     "keep": _keeps,
 }
 _LOSS: dict[str, Kind] = {"kind": word(*LOSSES), **dict.fromkeys(KEYS, entries)}
 _ROUND: dict[str, Kind] = {
-    key: Kind(_digits, lambda low=low: {"type": "integer", "minimum": low, "maximum": 15})  # type: ignore[misc]
-    for key, low in (("decimals", 0), ("significant", 1))
+    key: Kind(_digits, lambda low=low: {"type": "integer", "minimum": low, "maximum": MOST_DIGITS})  # type: ignore[misc]
+    for key, low in LEAST_DIGITS.items()
 }
 _NORM: dict[str, Kind] = {
     "order": word(*ORDERS),

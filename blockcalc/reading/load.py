@@ -12,7 +12,7 @@ import numpy as np
 
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.files.decode import decode, read_text
-from blockcalc.files.source import Source, nearby
+from blockcalc.files.source import Source, unreadable
 from blockcalc.limits import MAX_BYTES, MAX_DEPTH
 from blockcalc.messages import say
 from blockcalc.nn.spec import AttentionSpec, BlockSpec, Spec
@@ -57,6 +57,11 @@ def load(
     typed : bool
         Whether ``sets`` were typed on the command line: their errors name the option.
 
+    Returns
+    -------
+    Spec
+        Its matrices are float64 and read-only.
+
     Raises
     ------
     InputError
@@ -84,11 +89,6 @@ def load(
     return check(c, orders)
 
 
-def _one_head(block: BlockSpec) -> bool:
-    works = (s.work for s in block.sublayers)
-    return all(work.n_heads == 1 for work in works if isinstance(work, AttentionSpec))
-
-
 def read_file(name: str) -> Source:
     """Read a file, or standard input for ``-``, as plain data with positions."""
     return read_text(*read_raw(name))
@@ -103,15 +103,9 @@ def read_raw(name: str) -> tuple[str, str]:
     try:
         with FilePath(name).open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        hint = nearby(FilePath(name)) or say("file.missing.hint")
-        raise InputError(Fault(say("file.missing"), Place(name), hint)) from None
-    except IsADirectoryError:
-        raise InputError(Fault(say("file.directory"), Place(name))) from None
     except OSError as error:
-        message = say("file.unreadable", problem=error.strerror or str(error))
-        raise InputError(Fault(message, Place(name))) from None
-    except ValueError:
+        raise unreadable(error, name, say("file.missing.hint")) from None
+    except ValueError:  # a name with a null character
         raise InputError(Fault(say("file.missing"), Place(repr(name)))) from None
     return decode(raw, name), name
 
@@ -144,21 +138,11 @@ def check(c: Checker, orders: Orders = ()) -> Spec:
     before = len(c.faults)
     check_shapes(c, c.arrays, found["blocks"], found["stop"])
     blame_layout(c, found, before)
-    # an axis of one head is dropped: [B, 1, T, T] is for all heads, [1, T, T] for the only one
-    for keys, block in {block.keys: block for block in found["blocks"]}.items():
-        for key in (f"{keys}attn.mask.keep", f"{keys}attn.mask.add"):
-            array = c.arrays.get(key)
-            if array is not None and array.ndim == 4 and array.shape[1] == 1:
-                c.arrays[key] = array[:, 0]
-            elif array is not None and array.ndim == 3 and _one_head(block):
-                c.arrays[key] = array[0]
+    _drop_head_axes(c, found["blocks"])
     c.give_up()
-    spec = with_stop_resolved(
-        c,
-        Spec(
-            arrays=c.arrays, origins=c.origins, remarks=tuple(c.inexact), source=c.source, **found
-        ),
-    )
+    remarks = tuple(c.inexact)
+    spec = Spec(arrays=c.arrays, origins=c.origins, remarks=remarks, source=c.source, **found)
+    spec = with_stop_resolved(c, spec)
     chosen = orders(spec.order) if callable(orders) else orders
     kept = spec.order if callable(orders) or not orders else orders[0]
     for order in chosen or (spec.order,):
@@ -166,3 +150,22 @@ def check(c: Checker, orders: Orders = ()) -> Spec:
         check_steps(c, spec, top)
         c.give_up()
     return spec.with_order(kept)
+
+
+def _drop_head_axes(c: Checker, blocks: Sequence[BlockSpec]) -> None:
+    """Drop the axis of one head from masks.
+
+    [B, 1, T, T] is for all heads, [1, T, T] for the only head.
+    """
+    for block in {block.keys: block for block in blocks}.values():
+        for key in (f"{block.keys}attn.mask.keep", f"{block.keys}attn.mask.add"):
+            array = c.arrays.get(key)
+            if array is not None and array.ndim == 4 and array.shape[1] == 1:
+                c.arrays[key] = array[:, 0]
+            elif array is not None and array.ndim == 3 and _one_head(block):
+                c.arrays[key] = array[0]
+
+
+def _one_head(block: BlockSpec) -> bool:
+    works = (s.work for s in block.sublayers)
+    return all(work.n_heads == 1 for work in works if isinstance(work, AttentionSpec))

@@ -15,7 +15,7 @@ from blockcalc.files.source import Path
 from blockcalc.limits import MOST_NUMBERS
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean, dims, listed
-from blockcalc.reading.checker import EXACT, NUMBERS, Checker, Entries, kind_of, quoted
+from blockcalc.reading.checker import EXACT, NUMBERS, Checker, Entries, is_whole, kind_of, quoted
 
 if TYPE_CHECKING:  # rooms of ``files`` are imported only where a matrix names a file
     from blockcalc.files.sheets import Names
@@ -29,7 +29,7 @@ def matrix(
     ranks: tuple[int, ...],
     entries: Entries = NUMBERS,
 ) -> NDArray[Any] | None:
-    """Read a matrix in any form."""
+    """Read a matrix in any form; ``ranks`` are the allowed numbers of axes."""
     if isinstance(value, dict):
         array = formed(c, value, path, ranks, entries)
     else:
@@ -47,8 +47,9 @@ FORMS: dict[str, tuple[str, ...]] = {
     "zeros": (),
     "ones": (),
 }
-MOST_SIZE = 10**6 - 1
-MOST_COUNTED = 2**59
+MOST_SIZE = 10**6 - 1  # of one axis
+MOST_COUNTED = 2**59  # numbers of all matrices if only shapes are read
+MOST_SEED = 2**32 - 1
 _WINDOW = re.compile(r"([0-9]{0,9}):([0-9]{0,9})")
 
 Ranks = tuple[int, ...]
@@ -78,7 +79,8 @@ def formed(
         return None
     if ranks == (1,) and array.ndim == 2:
         array = array.ravel()  # a csv file always has rows, even if there is only one
-    if _flag(c, value, path, "transpose") and array.ndim > 1:
+    turned = true_or_false(c, value.get("transpose", False), (*path, "transpose"))
+    if turned and array.ndim > 1:
         array = array.swapaxes(-1, -2)
         array = array if c.shapes_only else np.ascontiguousarray(array)
     return array
@@ -89,11 +91,20 @@ def hollow(shape: tuple[int, ...]) -> NDArray[Any]:
     return np.broadcast_to(np.float64(0), shape)
 
 
-def _flag(c: Checker, value: dict[str, Any], path: Path, key: str) -> bool:
-    flag = value.get(key, False)
-    if not isinstance(flag, bool):
-        c.fault((*path, key), say("want.flag", got=quoted(flag)))
-    return flag is True
+def true_or_false(c: Checker, value: Any, path: Path) -> bool | None:
+    """Read true or false."""
+    if isinstance(value, bool):
+        return value
+    c.fault(path, say("want.flag", got=quoted(value)))
+    return None
+
+
+def whole_number(c: Checker, value: Any, path: Path, most: int) -> int | None:
+    """Read a whole number from 0 to ``most``."""
+    if is_whole(value, 0, most):
+        return int(value)
+    c.fault(path, say("want.whole", most=most, got=quoted(value)))
+    return None
 
 
 # a rule ---------------------------------------------------------------------------------
@@ -106,23 +117,30 @@ def _by_rule(
     shape = _shape(c, form, value[form], (*path, form), ranks)
     if shape is None:
         return None
-    name = ".".join(map(str, path))
-    if form != "random":
-        c.origins[name] = f"{form} {dims(shape)}"
-        if c.shapes_only:
-            return hollow(shape)
-        if form == "eye":
-            return np.eye(shape[0])
-        return np.zeros(shape) if form == "zeros" else np.ones(shape)
-    seed, std = value.get("seed", 0), value.get("std", 1)
-    if not (isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**32):
-        c.fault((*path, "seed"), say("want.whole", most=2**32 - 1, got=quoted(seed)))
+    if form == "random":
+        return _drawn(c, shape, value, path)
+    c.origins[".".join(map(str, path))] = f"{form} {dims(shape)}"
+    if c.shapes_only:
+        return hollow(shape)
+    if form == "eye":
+        return np.eye(shape[0])
+    return np.zeros(shape) if form == "zeros" else np.ones(shape)
+
+
+def _drawn(
+    c: Checker, shape: tuple[int, ...], value: dict[str, Any], path: Path
+) -> NDArray[Any] | None:
+    """Draw a matrix of normally distributed numbers."""
+    seed = whole_number(c, value.get("seed", 0), (*path, "seed"), MOST_SEED)
+    if seed is None:
         return None
+    std = value.get("std", 1)
     number = c.number(std, (*path, "std"))
     if number is None or number < 0:
         if number is not None:
             c.fault((*path, "std"), say("matrix.std"))
         return None
+    name = ".".join(map(str, path))
     c.origins[name] = say("origin.random", shape=dims(shape), seed=seed, std=std)
     if c.shapes_only:
         return hollow(shape)
@@ -139,28 +157,27 @@ def _shape(c: Checker, form: str, value: Any, at: Path, ranks: Ranks) -> tuple[i
     sizes = [value, value] if form == "eye" else value
     whole = isinstance(sizes, list) and all(type(n) is int and 0 < n <= MOST_SIZE for n in sizes)
     if not whole or not sizes or len(sizes) not in ranks:
-        wanted = (
-            say("matrix.eye")
-            if form == "eye"
-            else say("matrix.shape.one")
-            if ranks == (1,)
-            else say("matrix.shape", n=_ranks(ranks), example=_example(ranks))
-        )
-        got = (
-            say("matrix.whole", most=MOST_SIZE)
-            if isinstance(value, list)
-            else say("matrix.got", got=kind_of(value))
-        )
-        c.fault(at, wanted, None if whole else got)
+        got = say("matrix.got", got=kind_of(value))
+        got = say("matrix.whole", most=MOST_SIZE) if isinstance(value, list) else got
+        c.fault(at, _wanted_shape(form, ranks), None if whole else got)
         return None
-    return tuple(sizes) if _room(c, tuple(sizes), at) else None
+    return tuple(sizes) if _within_limit(c, tuple(sizes), at) else None
+
+
+def _wanted_shape(form: str, ranks: Ranks) -> str:
+    """Say what a shape looks like."""
+    if form == "eye":
+        return say("matrix.eye")
+    if ranks == (1,):
+        return say("matrix.shape.one")
+    return say("matrix.shape", n=_ranks(ranks), example=_example(ranks))
 
 
 def _ranks(ranks: Ranks) -> str:
     return say("matrix.or").join(map(str, ranks))
 
 
-def _room(c: Checker, shape: tuple[int, ...], at: Path) -> bool:
+def _within_limit(c: Checker, shape: tuple[int, ...], at: Path) -> bool:
     """Count the numbers of matrices from files and rules, and check the limit.
 
     If only shapes are read, nothing is allocated and the limit is what NumPy can index.
@@ -189,7 +206,7 @@ def _from_file(c: Checker, value: dict[str, Any], path: Path, ranks: Ranks) -> N
         return None
     file = c.source.folder(path) / name
     try:
-        tensor = _find(c, file, value, path)
+        tensor = _tensor(c, file, value, path)
         window = _window(c, tensor, value, path) if tensor else None
         if tensor is None or window is None:
             return None
@@ -228,7 +245,7 @@ def _fits(
     whole = shape
     if ending == ".npz":  # rows are read whole, and other shapes completely
         whole = (shape[0], tensor.shape[1]) if len(shape) == 2 else tensor.shape
-    if not _room(c, whole, at):
+    if not _within_limit(c, whole, at):
         return False
     if max(shape) > MOST_SIZE:
         text = say("weights.size", name=name, shape=dims(shape), most=MOST_SIZE)
@@ -237,11 +254,11 @@ def _fits(
     return True
 
 
-def _find(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Tensor | None:
+def _tensor(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Tensor | None:
     """Find the tensor by its key; a file with only one needs no key."""
     from blockcalc.files.tensors import SINGLE, tensors
 
-    names = _names(c, file, value, path)
+    names = _header_and_index(c, file, value, path)
     if names is None:
         return None
     if (file, names) not in c.files:
@@ -273,7 +290,9 @@ def _find(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Tens
     return tensor
 
 
-def _names(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Names | None:
+def _header_and_index(
+    c: Checker, file: FilePath, value: dict[str, Any], path: Path
+) -> Names | None:
     """Read whether a text file has a header row and an index column."""
     from blockcalc.files.sheets import SHEETS, Names
     from blockcalc.files.tensors import ENDINGS
@@ -282,13 +301,13 @@ def _names(c: Checker, file: FilePath, value: dict[str, Any], path: Path) -> Nam
     for key in ("header", "index"):
         if key not in value:
             continue
-        if not isinstance(value[key], bool):
-            c.fault((*path, key), say("want.flag", got=quoted(value[key])))
+        flag = true_or_false(c, value[key], (*path, key))
+        if flag is None:
             return None
         if file.suffix.lower() in ENDINGS and file.suffix.lower() not in SHEETS:
             c.fault((*path, key), say("sheet.none", key=key, kinds=", ".join(SHEETS)), key=True)
             return None
-        said[key] = value[key]
+        said[key] = flag
     return Names(**said)
 
 

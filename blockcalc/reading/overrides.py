@@ -8,19 +8,33 @@ from typing import Any
 
 from blockcalc.errors import Fault, InputError, Place, UsageError
 from blockcalc.files.decode import read_value
-from blockcalc.files.source import Path, Source, is_index
+from blockcalc.files.source import Path, Source, is_index, split_path
 from blockcalc.files.yaml_text import plain_scalar
 from blockcalc.messages import say
 from blockcalc.program.rounding import Rounding
 from blockcalc.reading.block_keys import eps
 from blockcalc.reading.checker import Checker, is_text
+from blockcalc.reading.keys import LEAST_DIGITS, MOST_DIGITS
 
 
 def parse_sets(texts: Sequence[str], options: Mapping[str, str | None]) -> list[tuple[str, str]]:
-    """Split ``KEY=VALUE`` texts.
+    """Split the texts of ``--set``, ``KEY=VALUE``, into pairs.
 
-    A key set twice, or in conflict with an option that sets the same key, is a usage error;
-    ``options`` has these by key, such as ``norm.order`` of ``--norm``.
+    Parameters
+    ----------
+    texts : sequence of str
+    options : mapping
+        The values of other options by the key that each sets: ``norm.order`` of ``--norm``.
+
+    Raises
+    ------
+    UsageError
+        A text is not of this form, or a key is set to two values, also by another option.
+
+    Examples
+    --------
+    >>> parse_sets(["attn.scale=none"], {"norm.order": "pre"})
+    [('attn.scale', 'none')]
     """
     found = {key: value for key, value in options.items() if value is not None}
     pairs = []
@@ -53,13 +67,19 @@ def parse_round(text: str) -> Rounding:
     """Read the value of ``--round``: ``3`` is decimals, ``4sf`` significant figures."""
     found = re.fullmatch(r"([0-9]{1,2})(sf)?", text.strip())
     kind = "significant" if found and found[2] else "decimals"
-    if not found or not (1 if found[2] else 0) <= int(found[1]) <= 15:
+    if not found or not LEAST_DIGITS[kind] <= int(found[1]) <= MOST_DIGITS:
         raise UsageError(Fault(say("round.text", text=text)))
     return Rounding(kind, int(found[1]))
 
 
 def expanded(data: Any, key: str) -> list[str]:
-    """Expand ``blocks.*.attn.causal``: one key for each entry of the list."""
+    """Expand ``blocks.*.attn.causal``: one key for each entry of the list.
+
+    Examples
+    --------
+    >>> expanded({"blocks": [{}, {}]}, "blocks.*.attn.causal")
+    ['blocks.0.attn.causal', 'blocks.1.attn.causal']
+    """
     before, star, after = key.partition(".*.")
     for part in before.split("."):
         data = data.get(part) if isinstance(data, dict) else None
@@ -75,7 +95,7 @@ def set_key(source: Source, key: str, value: Any, typed: bool) -> None:
     """
     given = f"{key}={value}" if isinstance(value, str) else key
     origin = Place(f"--set {given}" if typed else given)
-    path: Path = tuple(int(p) if is_index(p) else p for p in key.split("."))
+    path = split_path(key)
     for holder_path in (("expect",), ("points",), ("dropout", "p"), ("dropout", "keep")):
         n = len(holder_path)
         if path[:n] == holder_path and len(path) > n:

@@ -4,32 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from numpy.typing import NDArray
 
-from blockcalc.files.source import Path
 from blockcalc.messages import say
-from blockcalc.messages.words import dims
+from blockcalc.messages.words import dims, say_count
 from blockcalc.nn.spec import AttentionSpec, BlockSpec, FfnSpec
-
-
-class Faults(Protocol):
-    """Collects errors at paths; knows positions in the file and values of ``--set``."""
-
-    def fault(self, path: Path | str, message: str, hint: str | None = None) -> None: ...
-
-    def has_commas(self, path: Path | str) -> bool: ...
-
-    def is_set(self, path: Path | str) -> bool: ...
-
-
-LAST = (".w_o", ".w_2", ".w_down")  # the outputs of these are as wide as x
+from blockcalc.reading.checker import Checker
 
 
 @dataclass(frozen=True)
 class Size:
-    """A size, and the sentence that explains it."""
+    """A size, the sentence that explains it, and the name of the matrix that has it."""
 
     n: int
     because: str
@@ -38,16 +25,28 @@ class Size:
 
 @dataclass(eq=False, repr=False)
 class Chain:
-    """Checks the sizes of matrices against each other."""
+    """Checks the sizes of matrices against each other.
 
-    faults: Faults
+    Attributes
+    ----------
+    c : Checker
+        Collects the errors.
+    arrays : mapping
+        The matrices by name.
+    out_in : bool
+        Whether weights are stored [out, in].
+    stop : str
+        The step after which the block ends, empty if it does not.
+    """
+
+    c: Checker
     arrays: Mapping[str, NDArray[Any]]
     out_in: bool = False
     stop: str = ""
 
     @property
     def axes(self) -> tuple[int, int]:
-        """Give the input axis and the output axis of a weight."""
+        """The input axis and the output axis of a weight."""
         return (-1, -2) if self.out_in else (-2, -1)
 
     def size(self, name: str, axis: int, symbol: str) -> Size | None:
@@ -59,38 +58,43 @@ class Chain:
         has = say("shape.size", name=name, n=n, unit=unit(array.ndim, axis, n), symbol=symbol)
         return Size(n, has, name)
 
-    def fits(self, name: str, axis: int, size: Size | None, hint: str | None = None) -> None:
-        """Require that an axis of a matrix has a given size."""
+    def fits(
+        self, name: str, axis: int, size: Size | None, hint: str | None = None, last: bool = False
+    ) -> None:
+        """Require that an axis of a matrix has a given size.
+
+        ``last`` tells that the output of the matrix is as wide as x.
+        """
         array = self.arrays.get(name)
         if array is None or size is None or array.shape[axis] == size.n:
             return
         n = array.shape[axis]
         both = say("shape.mismatch", name=name, n=n, unit=unit(array.ndim, axis, n),
                    because=size.because)  # fmt: skip
-        if any(self.faults.has_commas(m) for m in (name, size.name)):
+        if any(self.c.has_commas(m) for m in (name, size.name)):
             hint = say("hint.decimal_comma")
-        elif hint is None and array.ndim == 2 and self.turned(name, array, axis, size):
+        elif hint is None and array.ndim == 2 and self.turned(array, axis, size, last):
             hint = say("shape.transposed", name=name)
-        newer = self.faults.is_set(size.name) and not self.faults.is_set(name)
-        self.faults.fault(size.name if newer else name, both, hint)
+        newer = self.c.is_set(size.name) and not self.c.is_set(name)
+        self.c.fault(size.name if newer else name, both, hint)
 
-    def turned(self, name: str, array: NDArray[Any], axis: int, size: Size) -> bool:
+    def turned(self, array: NDArray[Any], axis: int, size: Size, last: bool) -> bool:
         """Tell whether a weight would fit only if transposed."""
         into, out = self.axes
         right_way = axis == out and array.shape[into] == self.arrays["x"].shape[-1]
         d_model = self.arrays["x"].shape[-1]
-        last = name.endswith(LAST) and axis == into and array.shape[into] != d_model
+        last = last and axis == into and array.shape[into] != d_model
         return bool(array.shape[::-1][axis] == size.n and not right_way and not last)
 
 
 def unit(rank: int, axis: int, n: int) -> str:
     """Name the unit of an axis: numbers, rows or columns."""
     kind = "numbers" if rank == 1 else "columns" if axis == -1 else "rows"
-    return say(f"unit.{kind}.{'one' if n == 1 else 'many'}")
+    return say_count(f"unit.{kind}", n)
 
 
 def check_shapes(
-    faults: Faults,
+    c: Checker,
     arrays: Mapping[str, NDArray[Any]],
     blocks: Iterable[BlockSpec],
     stop: str | None = None,
@@ -105,29 +109,34 @@ def check_shapes(
     for block in first_runs.values():
         inside = (stop or "").startswith(block.steps)
         own = block.keys + (stop or "")[len(block.steps) :] if inside else ""
-        chain = Chain(faults, arrays, block.out_in, own)
+        chain = Chain(c, arrays, block.out_in, own)
         _block(chain, block, block.keys)
-    _norm(chain, "final_norm", chain.size("x", -1, "d_model"))
+    whole = Chain(c, arrays)
+    _norm(whole, "final_norm", whole.size("x", -1, "d_model"))
 
 
 def _block(chain: Chain, block: BlockSpec, keys: str) -> None:
     d_model = chain.size("x", -1, "d_model")
-    first = chain.arrays.get(f"{keys}attn.w_q")
-    into = chain.axes[0]
-    tokens = chain.arrays["x"].shape[-2]
-    others = [chain.arrays.get(f"{keys}attn.w_{part}") for part in "kv"]
-    alone = all(w is None or w.shape[into] != d_model.n for w in others) if d_model else False
-    if d_model and alone and first is not None and d_model.n != first.shape[into] == tokens:
-        chain.fits(f"{keys}attn.w_q", into, d_model, say("shape.x_transposed"))
-        return
     for work in (s.work for s in block.sublayers):
-        if isinstance(work, AttentionSpec):
-            _attention(chain, work, keys, d_model)
-            _masks(chain, work, keys)
-        else:
+        if not isinstance(work, AttentionSpec):
             _ffn(chain, work, keys, d_model)
+        elif d_model and _turned_x(chain, keys + work.name, d_model):
+            chain.fits(f"{keys}{work.name}.w_q", chain.axes[0], d_model, say("shape.x_transposed"))
+            return
+        else:
+            _attention(chain, work, keys, d_model)
+            _check_masks(chain, work, keys)
     for norm in block.norms:
         _norm(chain, keys + norm.name, d_model)
+
+
+def _turned_x(chain: Chain, name: str, d_model: Size) -> bool:
+    """Tell whether the projections of an attention would fit the transpose of x."""
+    into, tokens = chain.axes[0], chain.arrays["x"].shape[-2]
+    q, *others = (chain.arrays.get(f"{name}.w_{part}") for part in "qkv")
+    if q is None or any(w is not None and w.shape[into] == d_model.n for w in others):
+        return False
+    return bool(d_model.n != q.shape[into] == tokens)
 
 
 def _norm(chain: Chain, name: str, d_model: Size | None) -> None:
@@ -135,12 +144,12 @@ def _norm(chain: Chain, name: str, d_model: Size | None) -> None:
         chain.fits(f"{name}.{part}", -1, d_model)
 
 
-def _times(size: Size | None, count: int, of: int) -> Size | None:
+def _for_heads(size: Size | None, count: int, of: int) -> Size | None:
     """Convert the width of ``of`` heads to that of ``count`` heads."""
     if size is None or size.n % of:
         return None
     n = size.n // of * count
-    few = say("heads.one") if count == 1 else say("heads.many", n=count)
+    few = say_count("heads", count)
     words = say("shape.shared", because=size.because, count=few, of=of, n=n)
     return replace(size, n=n, because=words) if count != of else size
 
@@ -148,9 +157,9 @@ def _times(size: Size | None, count: int, of: int) -> Size | None:
 def _attention(chain: Chain, spec: AttentionSpec, keys: str, d_model: Size | None) -> None:
     name, heads, few = keys + spec.name, spec.n_heads, spec.n_kv_heads
     into, out = chain.axes
-    _divides(chain, f"{name}.w_q", out, heads)
-    _divides(chain, f"{name}.w_v", out, few)
-    _divides(chain, f"{name}.w_qkv", out, heads + 2 * few, "heads.fused")
+    _check_heads(chain, f"{name}.w_q", out, heads)
+    _check_heads(chain, f"{name}.w_v", out, few)
+    _check_heads(chain, f"{name}.w_qkv", out, heads + 2 * few, "heads.fused")
     for part in "qkv":
         chain.fits(f"{name}.w_{part}", into, d_model)
         symbol = f"d_{part}" if heads > 1 or part == "v" else "d_head"
@@ -158,15 +167,15 @@ def _attention(chain: Chain, spec: AttentionSpec, keys: str, d_model: Size | Non
     chain.fits(f"{name}.w_qkv", into, d_model)
     chain.fits(f"{name}.b_qkv", -1, chain.size(f"{name}.w_qkv", out, "d_qkv"))
     symbol = "d_q" if heads > 1 else "d_head"
-    chain.fits(f"{name}.w_k", out, _times(chain.size(f"{name}.w_q", out, symbol), few, heads))
-    joined = _times(chain.size(f"{name}.w_v", out, "d_v"), heads, few)
-    joined = joined or _times(chain.size(f"{name}.w_qkv", out, "d_qkv"), heads, heads + 2 * few)
-    chain.fits(f"{name}.w_o", into, joined)
-    _gives(chain, name, "o", d_model)
-    _same(chain, f"{name}.out", chain.arrays["x"].shape)
+    chain.fits(f"{name}.w_k", out, _for_heads(chain.size(f"{name}.w_q", out, symbol), few, heads))
+    joined = _for_heads(chain.size(f"{name}.w_v", out, "d_v"), heads, few)
+    joined = joined or _for_heads(chain.size(f"{name}.w_qkv", out, "d_qkv"), heads, heads + 2 * few)
+    chain.fits(f"{name}.w_o", into, joined, last=True)
+    _check_output(chain, name, "o", d_model)
+    _check_shape(chain, f"{name}.out", chain.arrays["x"].shape)
 
 
-def _gives(chain: Chain, name: str, letter: str, d_model: Size | None) -> None:
+def _check_output(chain: Chain, name: str, letter: str, d_model: Size | None) -> None:
     """Check the output projection of a layer: as wide as the residual, if there is one."""
     out = chain.axes[1]
     if chain.stop.startswith(f"{name}."):
@@ -175,42 +184,42 @@ def _gives(chain: Chain, name: str, letter: str, d_model: Size | None) -> None:
     chain.fits(f"{name}.b_{letter}", -1, d_model)
 
 
-def _divides(chain: Chain, name: str, axis: int, heads: int, key: str = "heads.width") -> None:
+def _check_heads(chain: Chain, name: str, axis: int, heads: int, key: str = "heads.width") -> None:
     """Require that heads divide an axis of a weight; ``key`` is the text of the error."""
     array = chain.arrays.get(name)
     if array is not None and array.shape[axis] % heads:
         n = array.shape[axis]
         text = say(key, name=name, n=n, unit=unit(2, axis, n), heads=heads)
-        chain.faults.fault(name, text)
+        chain.c.fault(name, text)
 
 
-def _kept(chain: Chain, place: str, *shapes: tuple[int, ...]) -> None:
+def _check_pattern(chain: Chain, place: str, *shapes: tuple[int, ...]) -> None:
     """Check the shape of the dropout pattern of a place."""
-    _same(chain, f"{place}_keep", *shapes, key=f"dropout.keep.{place}")
+    _check_shape(chain, f"{place}_keep", *shapes, key=f"dropout.keep.{place}")
 
 
-def _same(chain: Chain, name: str, *shapes: tuple[int, ...], key: str = "") -> None:
+def _check_shape(chain: Chain, name: str, *shapes: tuple[int, ...], key: str = "") -> None:
     """Require one of several shapes; ``key`` is the name of the matrix in the file."""
     array = chain.arrays.get(name)
     if array is not None and array.shape not in shapes:
         wanted = ", ".join(map(dims, shapes))
         text = say("mask.shape", name=key or name, has=dims(array.shape), wanted=wanted)
-        chain.faults.fault(name, text)
+        chain.c.fault(name, text)
 
 
-def _masks(chain: Chain, spec: AttentionSpec, keys: str) -> None:
+def _check_masks(chain: Chain, spec: AttentionSpec, keys: str) -> None:
     *batch, t, _ = chain.arrays["x"].shape
     h, name = spec.n_heads, keys + spec.name
     padding = [(t,), *([(batch[0], t)] if batch else [])]
-    _same(chain, f"{name}.padding", *padding)
+    _check_shape(chain, f"{name}.padding", *padding)
     shapes: list[tuple[int, ...]] = [(t, t), (h, t, t)]
     if batch:
         shapes += [(batch[0], h, t, t)] if h > 1 else []
         shapes += [(batch[0], 1, t, t)]
     for kind in ("keep", "add"):
-        _same(chain, f"{name}.mask.{kind}", *shapes)
-    _kept(chain, f"{name}.weights", (*batch, *([h] if h > 1 else []), t, t))
-    _kept(chain, f"{name}.out", chain.arrays["x"].shape)
+        _check_shape(chain, f"{name}.mask.{kind}", *shapes)
+    _check_pattern(chain, f"{name}.weights", (*batch, *([h] if h > 1 else []), t, t))
+    _check_pattern(chain, f"{name}.out", chain.arrays["x"].shape)
 
 
 def _ffn(chain: Chain, spec: FfnSpec, keys: str, d_model: Size | None) -> None:
@@ -224,8 +233,8 @@ def _ffn(chain: Chain, spec: FfnSpec, keys: str, d_model: Size | None) -> None:
         chain.fits(f"{name}.{key}", out, d_ff)
         own = chain.size(f"{name}.{key}", out, "d_ff")
         chain.fits(f"{name}.b_{key.removeprefix('w_')}", -1, own)
-    chain.fits(f"{name}.{last}", into, d_ff)
-    _gives(chain, name, last.removeprefix("w_"), d_model)
+    chain.fits(f"{name}.{last}", into, d_ff, last=True)
+    _check_output(chain, name, last.removeprefix("w_"), d_model)
     if d_ff is not None:
-        _kept(chain, f"{name}.act", (*chain.arrays["x"].shape[:-1], d_ff.n))
-    _kept(chain, f"{name}.out", chain.arrays["x"].shape)
+        _check_pattern(chain, f"{name}.act", (*chain.arrays["x"].shape[:-1], d_ff.n))
+    _check_pattern(chain, f"{name}.out", chain.arrays["x"].shape)

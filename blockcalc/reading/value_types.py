@@ -7,16 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from blockcalc.files.source import Path
+from blockcalc.limits import MOST_POINTS
 from blockcalc.messages import known, say
-from blockcalc.reading.checker import NUMBERS, Checker, Entries, Reader, kind_of, quoted
-from blockcalc.reading.matrices import FORMS, MOST_SIZE, matrix
+from blockcalc.reading.checker import NUMBERS, Checker, Entries, Reader, is_whole, kind_of, quoted
+from blockcalc.reading.matrices import (
+    FORMS,
+    MOST_SEED,
+    MOST_SIZE,
+    matrix,
+    true_or_false,
+    whole_number,
+)
 
 Schema = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """The reader of a value, and the JSON Schema of allowed values."""
+    """The reader of a value, and the JSON Schema of the values that it accepts."""
 
     read: Reader
     schema: Callable[[], Schema]
@@ -89,11 +97,9 @@ _PARTS: dict[str, Schema] = {
     "cols": _WINDOW,
     "header": FLAG,
     "index": FLAG,
-    "seed": {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
+    "seed": {"type": "integer", "minimum": 0, "maximum": MOST_SEED},
     "std": ref("size"),
 }
-
-
 SIZED = ("random", "zeros", "ones")
 
 
@@ -152,20 +158,14 @@ def word(*known_words: str) -> Kind:
     return Kind(read, lambda: {"enum": list(known_words)})
 
 
-@kind(FLAG)
-def flag(c: Checker, value: Any, path: Path) -> bool | None:
-    """Read true or false."""
-    if isinstance(value, bool):
-        return value
-    c.fault(path, say("want.flag", got=quoted(value)))
-    return None
+flag = Kind(true_or_false, lambda: FLAG)
 
 
 @kind({"type": "integer", "minimum": 1, "maximum": MOST_SIZE})
 def count(c: Checker, value: Any, path: Path) -> int | None:
     """Read a whole number from 1."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_SIZE:
-        return value
+    if is_whole(value, 1, MOST_SIZE):
+        return int(value)
     c.fault(path, say("want.count", got=quoted(value)))
     return None
 
@@ -174,16 +174,12 @@ def whole(most: int) -> Kind:
     """Read a whole number from 0 to ``most``."""
 
     def read(c: Checker, value: Any, path: Path) -> int | None:
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most:
-            return value
-        c.fault(path, say("want.whole", most=most, got=quoted(value)))
-        return None
+        return whole_number(c, value, path, most)
 
     return Kind(read, lambda: {"type": "integer", "minimum": 0, "maximum": most})
 
 
 text = Kind(Checker.text, lambda: TEXT)
-MOST_POINTS = 10**6
 
 
 def read_points(c: Checker, value: Any, path: Path) -> float | None:
@@ -212,7 +208,7 @@ def points(c: Checker, value: Any, path: Path) -> dict[str, float]:
     return {step: number for step, number in found.items() if number is not None}
 
 
-def kept(
+def block_matrix(
     c: Checker, value: Any, path: Path, ranks: tuple[int, ...], entries: Entries = NUMBERS
 ) -> Any:
     """Read a matrix of the block, and store it under its name."""
@@ -222,34 +218,34 @@ def kept(
 @kind(ref("vector"))
 def vector(c: Checker, value: Any, path: Path) -> Any:
     """Read a vector."""
-    return kept(c, value, path, (1,))
+    return block_matrix(c, value, path, (1,))
 
 
 @kind(ref("matrix"))
 def weight(c: Checker, value: Any, path: Path) -> Any:
     """Read a matrix."""
-    return kept(c, value, path, (2,))
+    return block_matrix(c, value, path, (2,))
 
 
 @kind(ref("input"))
 def tokens_by_features(c: Checker, value: Any, path: Path) -> Any:
     """Read one row for each token, or such a matrix for each batch entry."""
-    return kept(c, value, path, (2, 3))
+    return block_matrix(c, value, path, (2, 3))
 
 
 @kind(ref("entries"))
 def entries(c: Checker, value: Any, path: Path) -> Any:
     """Read one number for each entry of a step."""
-    return kept(c, value, path, (1, 2, 3, 4))
+    return block_matrix(c, value, path, (1, 2, 3, 4))
 
 
 @kind(ref("pattern"))
 def pattern(c: Checker, value: Any, path: Path) -> Any:
     """Read ones and zeros."""
-    return kept(c, value, path, (2, 3, 4), Entries(flags=True))
+    return block_matrix(c, value, path, (2, 3, 4), Entries(flags=True))
 
 
 @kind(ref("bias"))
 def bias(c: Checker, value: Any, path: Path) -> Any:
     """Read an additive mask: numbers and minus infinity."""
-    return kept(c, value, path, (2, 3, 4), Entries(blocks=True))
+    return block_matrix(c, value, path, (2, 3, 4), Entries(blocks=True))

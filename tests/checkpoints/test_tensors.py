@@ -13,6 +13,7 @@ import pytest
 import blockcalc
 from blockcalc.checkpoints.checkpoint import open_checkpoint
 from blockcalc.checkpoints.layer_file import as_yaml, layer_file
+from blockcalc.errors import InputError
 from blockcalc.views.errors import report
 from tests.small_models import FOLDERS, copied, refused_import
 
@@ -126,8 +127,6 @@ def test_biases_that_the_config_asks_for_must_be_there(tmp_path: Path) -> None:
 def test_a_bias_where_the_config_has_none_is_refused(
     name: str, tensor: str, reason: str, tmp_path: Path
 ) -> None:
-    from blockcalc.errors import InputError
-
     folder = with_biases(tmp_path, name, tensor)
     start = "encoder.layers.0." if name == "whisper" else "layers.0."
     with pytest.raises(InputError) as error:

@@ -14,11 +14,8 @@ import blockcalc
 from blockcalc.checkpoints.checkpoint import open_checkpoint
 from blockcalc.files.tensors import tensors
 from blockcalc.reading.load import load
+from tests.array_files import npy
 from tests.helpers import refused
-
-
-def npy(header: bytes, version: bytes = b"\x01\x00", size: int = 2) -> bytes:
-    return b"\x93NUMPY" + version + len(header).to_bytes(size, "little") + header
 
 
 def _folder(path: Path) -> Path:
@@ -64,11 +61,11 @@ def test_what_is_no_regular_file_is_not_waited_for(ending: str, tmp_path: Path) 
             "its header has 943718400 bytes",
         ),
         (
-            npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 2), }\n"),
+            npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 2), }\n"),
             "its shape is (-1, 2)",
         ),
         (
-            npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (0, 2), }\n"),
+            npy("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 2), }\n"),
             "this list is empty",
         ),
     ],
@@ -81,7 +78,7 @@ def test_headers_that_lie(raw: bytes, said: str, tmp_path: Path) -> None:
 
 
 def test_a_header_of_python_2_is_read_without_a_warning(tmp_path: Path) -> None:
-    (tmp_path / "a.npy").write_bytes(npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (1L, 2L), }\n") + bytes(16))  # fmt: skip
+    (tmp_path / "a.npy").write_bytes(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1L, 2L), }\n") + bytes(16))  # fmt: skip
     path = tmp_path / "a.yaml"
     path.write_text("x: {file: a.npy}\nattn: {out: [[0, 0]]}\n")
     assert blockcalc.load(path).arrays["x"].tolist() == [[0, 0]]

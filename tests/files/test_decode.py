@@ -142,6 +142,8 @@ def test_the_bound_on_bytes_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("blockcalc.files.decode.MAX_BYTES", 4)
     assert decode(b"a: 1", "a") == "a: 1"
     assert "larger than the limit of 4 bytes" in refused(lambda: decode(b"a: 12", "a"))
+    assert decode(b"a: 12", "a", most=5) == "a: 12"
+    assert "larger than the limit of 3 bytes" in refused(lambda: decode(b"a: 1", "a", most=3))
 
 
 @pytest.mark.parametrize(

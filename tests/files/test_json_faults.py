@@ -14,6 +14,7 @@ from blockcalc.files.decode import read_text
 from blockcalc.files.json_text import _depths, _syntax
 from blockcalc.files.source import Source
 from blockcalc.views.errors import report
+from tests.helpers import caught
 
 pytestmark = pytest.mark.slow
 
@@ -66,9 +67,7 @@ LIBRARY = [*{sentence for sentence, *_ in BROKEN}, "Illegal trailing comma", "de
 
 
 def refused(text: str) -> Fault:
-    with pytest.raises(BlockcalcError) as caught:
-        read_text(text.replace("\r\n", "\n"), "a.json")
-    (fault,) = caught.value.faults
+    (fault,) = caught(lambda: read_text(text.replace("\r\n", "\n"), "a.json")).faults
     return fault
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import blockcalc
 from blockcalc.errors import BlockcalcError
+from blockcalc.files.decode import decode, read_text, read_value
 from blockcalc.files.misread import LONGEST_TRIED, culprit, lookalike, lookalikes
 from blockcalc.views.errors import report
 from tests.faults import ENCODINGS, TWO_ROWS, advice, fault_of, named, place_of
@@ -316,8 +317,6 @@ def test_many_characters_do_not_take_long(tmp_path: Path) -> None:
 
 
 def test_marks_before_a_text_are_no_text() -> None:
-    from blockcalc.files.decode import decode, read_text, read_value
-
     raw = codecs.BOM_UTF8 * 2 + b"x: ]\n"
     with pytest.raises(BlockcalcError) as caught:
         read_text(decode(raw, "a.yaml"), "a.yaml")

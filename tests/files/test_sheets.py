@@ -14,7 +14,7 @@ from blockcalc.files.tensors import listed_tensors, tensors
 from blockcalc.nn.spec import Spec
 from blockcalc.reading.load import load
 from blockcalc.views.errors import report
-from tests.helpers import cli, text
+from tests.helpers import caught, cli, text
 
 W = [[1.5, -2, 3e-7], [0, 0.25, 4]]
 
@@ -39,10 +39,7 @@ def numbers(folder: Path, body: str | bytes, more: str = "", name: str = "m.csv"
 
 
 def refused(folder: Path, body: str | bytes, more: str = "", name: str = "m.csv") -> str:
-    with pytest.raises(blockcalc.BlockcalcError) as caught:
-        loaded(folder, body, more, name)
-    assert caught.value.exit_code == 2
-    fault = caught.value.faults[0]
+    fault = caught(lambda: loaded(folder, body, more, name)).faults[0]
     _, _, rest = fault.message.partition(name)
     return f"{rest.lstrip(':')} | {fault.hint or ''}"
 

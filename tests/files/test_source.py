@@ -16,6 +16,7 @@ from blockcalc.files.source import Source
 from blockcalc.files.yaml_text import _Builder, _mark, _shortened, read_yaml
 from blockcalc.reading.checker import Checker, plain_array
 from blockcalc.views.errors import report
+from tests.helpers import leaves
 
 pytestmark = pytest.mark.slow
 
@@ -91,13 +92,9 @@ def test_numbers_at_once_are_numbers_one_by_one(value: Any) -> None:
         assert at_once.shape == shape
         assert at_once.ravel().tolist() == flat
     elif fine:
-        kinds = {type(v) for v in _leaves(value)}
+        kinds = {type(v) for v in leaves(value)}
         giants = any(abs(v) >= 2**53 for v in flat)
         assert giants or not kinds <= {int, float}
-
-
-def _leaves(value: Any) -> list[Any]:
-    return [w for v in value for w in _leaves(v)] if isinstance(value, list) else [value]
 
 
 @pytest.mark.parametrize("depth", [63, 64, 65, 200, 100_000])

@@ -13,8 +13,8 @@ import pytest
 import blockcalc
 from blockcalc.explain.steps import explain
 from blockcalc.files.tensors import Tensor, read, tensors
-from blockcalc.views.errors import report
-from tests.helpers import cli, text
+from tests import helpers
+from tests.helpers import cli, text, yaml_file
 
 RNG = np.random.RandomState(0)
 W = RNG.normal(0, 1, (4, 6))
@@ -26,16 +26,11 @@ def block(x: Any) -> dict[str, Any]:
 
 
 def load(folder: Path, body: str) -> blockcalc.Spec:
-    path = folder / "a.yaml"
-    path.write_text(body, encoding="utf-8")
-    return blockcalc.load(path)
+    return blockcalc.load(yaml_file(folder, body))
 
 
 def refused(folder: Path, body: str) -> str:
-    with pytest.raises(blockcalc.BlockcalcError) as error:
-        load(folder, body)
-    assert error.value.exit_code == 2
-    return report(error.value)
+    return helpers.refused(lambda: load(folder, body))
 
 
 def weight(folder: Path, form: str, stop: str = "attn.q") -> Any:

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 
 from blockcalc.errors import BlockcalcError
 from blockcalc.files.decode import decode, read_text
+from blockcalc.files.source import Source
+from blockcalc.files.yaml_faults import syntax_fault
 from blockcalc.messages import say
 from blockcalc.views.errors import report
+from tests.helpers import caught
 
 # every sentence that libyaml's scanner and parser have for a text, and a text that provokes it
 # with the place and the words that a person gets
@@ -115,9 +118,7 @@ def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 def refused(text: str, name: str = "a.yaml") -> BlockcalcError:
-    with pytest.raises(BlockcalcError) as caught:
-        read_text(text, name)
-    return caught.value
+    return caught(lambda: read_text(text, name))
 
 
 def sentence_of(text: str) -> str:
@@ -194,9 +195,6 @@ def test_what_the_loader_without_libyaml_stumbles_over(monkeypatch: pytest.Monke
 
 
 def test_a_sentence_that_is_not_known_is_not_passed_on() -> None:
-    from blockcalc.files.source import Source
-    from blockcalc.files.yaml_faults import syntax_fault
-
     class Mark:
         index = 5
 

@@ -189,8 +189,6 @@ def test_values_are_counted_with_what_aliases_stand_for(
     ],
 )  # fmt: skip
 def test_scalars_by_the_rules_of_yaml_1_2(text: str, value: Any) -> None:
-    from blockcalc.files.yaml_text import plain_scalar
-
     got = plain_scalar(text)
     assert got == value
     assert type(got) is type(value)

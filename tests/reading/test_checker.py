@@ -19,11 +19,12 @@ from blockcalc.reading.checker import (
     Checker,
     Entries,
     is_text,
+    is_whole,
     kind_of,
     plain_array,
     quoted,
 )
-from blockcalc.reading.load import load
+from blockcalc.reading.load import check, load
 from tests.blocks import GIVEN, SQUARE
 from tests.helpers import refused
 
@@ -36,8 +37,6 @@ def checked(value: object, blocks: bool = False) -> tuple[float | None, Checker]
 
 def read(text: str, name: str = "a.yaml") -> str:
     """Give the refusal of a text, checked as a file would be."""
-    from blockcalc.reading.load import check
-
     return refused(lambda: check(Checker(read_text(text, name))))
 
 
@@ -88,6 +87,17 @@ def test_what_is_named_in_messages() -> None:
     assert kind_of(frozenset()) == "a value of type frozenset"
     assert quoted("a") == "'a'"
     assert quoted(3) == kind_of(3)
+
+
+def test_whole_numbers_have_limits_and_are_no_truth_values() -> None:
+    assert is_whole(1, 1)
+    assert is_whole(10**30, 1)
+    assert is_whole(3, 0, 3)
+    assert not is_whole(0, 1)
+    assert not is_whole(4, 0, 3)
+    assert not is_whole(True, 0, 3)
+    assert not is_whole(1.0, 0, 3)
+    assert not is_whole("1", 0, 3)
 
 
 def test_halves_of_surrogate_pairs_are_no_text() -> None:

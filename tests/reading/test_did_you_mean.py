@@ -11,7 +11,7 @@ from blockcalc.messages.words import did_you_mean
 from blockcalc.nn.orders import NORM_KEYS
 from blockcalc.reading.keys import TOP
 from blockcalc.reading.value_types import keys_in, section
-from tests.helpers import cli
+from tests.helpers import caught, cli, yaml_file
 
 ACTIVATIONS = ["relu", "gelu", "gelu_tanh", "quick_gelu", "silu", "tanh", "sigmoid", "identity"]
 
@@ -54,11 +54,8 @@ def test_nothing_is_offered_where_nothing_is_near(word: str) -> None:
 
 
 def hints(text: str, tmp_path: Path) -> list[str | None]:
-    path = tmp_path / "a.yaml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(blockcalc.BlockcalcError) as caught:
-        blockcalc.load(path)
-    return [fault.hint for fault in caught.value.faults]
+    path = yaml_file(tmp_path, text)
+    return [fault.hint for fault in caught(lambda: blockcalc.load(path)).faults]
 
 
 OUT = "x: [[1]]\nattn: {out: [[1]]}\n"

@@ -53,3 +53,20 @@ def test_a_name_that_is_set_itself_is_refused() -> None:
     sets = [("norm.kind", "rms"), ("expect.norm1.mean", "[1, 2, 3]")]
     with pytest.raises(InputError, match=r"no step 'norm1\.mean'"):
         load(OWN, sets)
+
+
+def test_gradients_may_be_expected() -> None:
+    names = {"grad.attn.q": [[0, 0]] * 3, "loss": [1], "new.attn.w_q": [[1, 0], [0, 1]]}
+    spec = load({**BLOCK, "expect": names})
+    assert set(spec.expect) == set(names)
+    with pytest.raises(InputError, match=r"grad\.attn\.q is 3×2, and this is 1×1"):
+        load({**BLOCK, "expect": {"grad.attn.q": [[1]]}})
+
+
+def test_expected_gradients_of_steps_that_are_gone_are_ignored() -> None:
+    ffn = {"w_1": [[1, 0, 1], [0, 1, -1]], "w_2": [[1, 0], [0, 1], [1, 1]]}
+    data = {**BLOCK, "ffn": ffn, "expect": {"grad.ffn.w_1": [[0, 0, 0], [0, 0, 0]]}}
+    other = {"ffn": {"w_1": [[1, 0], [0, 1]], "w_2": [[1, 0], [0, 1]]}}
+    spec = load(data, list(other.items()))
+    assert not spec.expect
+    assert "grad.ffn.w_1" in spec.remarks[-1]
