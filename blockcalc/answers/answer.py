@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blockcalc.errors import Place
+from blockcalc.reading.checks import alike
 
 Array = NDArray[Any]
 Sizes = tuple[int, ...]
@@ -59,12 +60,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """An answer that could not be read: its name, why, its place, and what to write instead."""
+    """An answer that could not be read: its name, why, its place, and what to write instead.
+
+    ``step`` is the recorded name of its step, where it is known.
+    """
 
     name: str
     why: str
     place: Place | None = None
     hint: str | None = None
+    step: str | None = None
 
     def text(self, longest: int | None = None) -> str:
         """Say why, with the hint unless that is longer than ``longest``."""
@@ -161,11 +166,6 @@ def written(
 # in the shape of a step ------------------------------------------------------------------------
 
 Change = Callable[[Array], Array]
-
-
-def alike(shape: Sizes, other: Sizes) -> bool:
-    """Tell whether two shapes are equal, apart from axes of length 1."""
-    return [n for n in shape if n > 1] == [n for n in other if n > 1]
 
 
 def changed(answer: Answer, change: Change) -> Answer:

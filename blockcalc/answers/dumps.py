@@ -25,6 +25,9 @@ _FORMATS = {
     "float64": "float64", "float32": "float32", "float16": "float16", "void16": "bfloat16",
 }  # fmt: skip
 _BOOLEAN = ("bool", "BOOL")
+LONG_DIGITS = 8  # a number with so many that fits float32 is printed from it
+MOST_DIGITS = 9  # of the shortest decimals that float32 reads back
+MOST_READ = 2000  # numbers that are printed again to see
 _NARROWER = {"float64": ("bfloat16", "float16", "float32"), "float32": ("bfloat16", "float16")}
 
 
@@ -143,6 +146,55 @@ def narrow(given: list[Answer]) -> tuple[list[Answer], list[str]]:
             )
             remarks.append(say("answers.narrow", n=n, wide=wide, thin=thin))
     return found, remarks
+
+
+def printed(answers: Answers) -> Answers:
+    """Read typed numbers as those of a format, if a program printed them: all have its digits.
+
+    They are exact, as ``tolist`` of an array gives them, or the shortest that the format reads
+    back. A file with a few long numbers stays as it was typed.
+    """
+    typed = [answer for answer in answers.given if answer.read_as == TEXT]
+    numbers = [
+        (a.values[a.judged], np.broadcast_to(a.half, a.values.shape)[a.judged]) for a in typed
+    ]
+    if not numbers:
+        return answers
+    values, half = (np.concatenate(part) for part in zip(*numbers, strict=True))
+    digits = _digits(values, half)
+    long = values[digits >= LONG_DIGITS]
+    if len(long) < ENOUGH:
+        return answers
+    if not _fits(values, "float32") and (digits.max() > MOST_DIGITS or not _shortest(long)):
+        return answers
+    single = NUMBERS["float32"]
+    stored = [_as_stored(a, single(a.values)) if a.read_as == TEXT else a for a in answers.given]
+    forms = {own.read_as for own in narrow([a for a in stored if a.read_as == single.name])[0]}
+    form = forms.pop() if len(forms) == 1 else single.name
+    given = tuple(
+        replace(own, read_as=form) if a.read_as == TEXT else a
+        for a, own in zip(answers.given, stored, strict=True)
+    )
+    remark = say("answers.printed", n=len(typed), form=form)
+    return replace(answers, given=given, remarks=(*answers.remarks, remark))
+
+
+def _as_stored(answer: Answer, values: Array) -> Answer:
+    return replace(answer, values=values, half=np.zeros(values.shape), read_as="float32")
+
+
+def _shortest(values: Array) -> bool:
+    """Tell whether numbers are the shortest decimals that float32 reads back."""
+    with np.errstate(over="ignore"):
+        return all(float(str(np.float32(x))) == x for x in values[:MOST_READ].tolist())
+
+
+def _digits(values: Array, half: Array) -> Array:
+    """Count the significant digits that numbers are written with; 0 of whole numbers."""
+    with np.errstate(all="ignore"):
+        found = np.floor(np.log10(np.abs(values))) - np.log10(2 * half) + 1
+    known = np.isfinite(values) & (values != 0) & (half > 0)
+    return np.where(known, np.round(found), 0)
 
 
 def _shows(values: Array, name: str) -> bool:

@@ -26,6 +26,7 @@ from blockcalc.answers.text import unreadable
 from blockcalc.errors import Fault, LookupFault
 from blockcalc.messages import say
 from blockcalc.messages.words import dims, listed, say_count
+from blockcalc.nn.settings import NormSettings
 from blockcalc.program.program import Program
 
 _COMMAS = re.compile(
@@ -93,11 +94,11 @@ class _Matcher:
             except LookupFault as error:
                 self.lost.append(unreadable(f"points.{name}", error.faults[0]))
         blank = {k for k, a in self.steps.items() if not (a.judged.any() or a.total)}
-        lost = self.found(one.name for one in self.lost)
-        handed_in = frozenset({*self.steps, *lost} - blank)
+        lost = [replace(one, step=next(self.found([one.name]), None)) for one in self.lost]
+        handed_in = frozenset({*self.steps, *(one.step for one in lost if one.step)} - blank)
         return Matched(
             self.steps,
-            tuple(self.lost),
+            tuple(lost),
             tuple(self.unmatched),
             points,
             tuple(self.remarks),
@@ -306,13 +307,15 @@ class _Matcher:
 
     def norms(self, prefix: str, final: bool) -> list[str]:
         """Name the norms of a block that have weights, or the final norm."""
-        found = (s for s in self.program.sections if s.kind.endswith("_norm") and not s.given)
+        found = (
+            s for s in self.program.sections if isinstance(s.settings, NormSettings) and not s.given
+        )
         return [
             s.name
             for s in found
             if s.name.startswith(prefix) and (s.name == "final_norm") == final
             for eq in self.program.equations[s.last - 1 : s.last]
-            if eq.inputs[-1].name.endswith((".gamma", ".beta"))
+            if eq.inputs[-1].part in ("gamma", "beta")
         ]
 
     @cached_property
@@ -323,12 +326,12 @@ class _Matcher:
 
     def take(self, meant: _Meant, step: str) -> None:
         """Keep an answer under its step, its axes in our order if the map knows theirs."""
-        answer, shape, table = meant.answer, self.refs[step].shape, meant.table
+        answer, ref, table = meant.answer, self.refs[step], meant.table
+        shape = ref.shape
         if table and meant.name in table.by_token:
             answer = heads_fitted(answer, shape)
         if table and table.padded:
-            axes = self.refs[step].axes
-            answer = without_padding(answer, axes, shape, step.endswith("weights"))
+            answer = without_padding(answer, ref.axes, shape, ref.part == "weights")
             if (rows := last_token(answer, shape)) is not answer:
                 self.remarks.append(say("answers.last_token", name=answer.name))
                 answer = rows

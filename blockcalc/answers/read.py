@@ -16,6 +16,7 @@ from blockcalc.answers.dumps import (
     check_dtype,
     narrow,
     of_array,
+    printed,
     read_dump,
     refuse_pickle,
 )
@@ -72,12 +73,12 @@ def answers_from(data: Mapping[str, Any], name: str = "<answers>") -> Answers:
         raise InputError(Fault(say("answers.none"), Place(name)))
     entries = dict(_entries(data))
     rest = {key: value for key, value in entries.items() if not _is_array(value)}
-    read = collected(Source(name, "", rest), rest)
+    read = printed(collected(Source(name, "", rest), rest))
     found = [of_array(key, value) for key, value in entries.items() if key not in rest]
     narrowed, remarks = narrow([a for a in found if isinstance(a, Answer)])
     lost = (*read.unreadable, *(a for a in found if isinstance(a, Unreadable)))
     given = (*read.given, *narrowed)
-    return replace(read, given=given, unreadable=lost, remarks=tuple(remarks))
+    return replace(read, given=given, unreadable=lost, remarks=(*read.remarks, *remarks))
 
 
 def _entries(data: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -121,8 +122,8 @@ def _read(path: Path, name: str) -> Answers:
     if (ending in _LLAMA or name == "-") and is_llama(text):
         return read_llama(text, shown)
     if ending in SHEETS:
-        return read_table(text, path)
-    return answers_in(read_text(text, shown, Typed))
+        return printed(read_table(text, path))
+    return printed(answers_in(read_text(text, shown, Typed)))
 
 
 def stored_as(read: Answers, dtype: str | None) -> Answers:

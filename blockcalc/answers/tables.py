@@ -51,7 +51,8 @@ def read_table(text: str, path: Path) -> Answers:
         except InputError as error:
             lost.append(unreadable(name, error.faults[0]))
     if not given and not lost:
-        raise InputError(Fault(say("file.empty"), Place(str(path))))
+        key = "answers.none" if text.strip() else "file.empty"
+        raise InputError(Fault(say(key), Place(str(path))))
     return Answers(str(path), tuple(given), tuple(lost), remarks=tuple(remarks))
 
 

@@ -30,6 +30,11 @@ def _sure(x: Array, error: Array) -> Array:
     return np.where(error <= SURE * np.abs(x).max(initial=1.0), 0.0, error)
 
 
+def largest(numbers: Array) -> float:
+    """Give the size of the largest finite number."""
+    return float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
+
+
 @dataclass(frozen=True)
 class Value:
     """Numbers, and a bound on the error of each."""
@@ -92,8 +97,10 @@ class Carried:
             self._keep(ref.name, self._input(self.inputs[ref.name]))
         for eq in self.program.equations:
             self._keep(eq.out.name, self.work(eq, [self.carried[r.name] for r in eq.inputs]))
+        self.worked = 0  # steps under mistakes
         self._cones: dict[str, list[int]] = {}
         self._names: dict[str, set[str]] = {}
+        self._leans: dict[str, bool] = {}
 
     def _keep(self, name: str, own: Value) -> None:
         self.own[name] = own
@@ -159,7 +166,7 @@ class Carried:
                 if spelled
                 else self.rounding(numbers)
             )
-        return Value(numbers, np.where(np.isnan(error), np.inf, error))
+        return Value(numbers, np.where(np.isnan(error), np.inf, error) if bounded else error)
 
     # alternatives --------------------------------------------------------------------------
 
@@ -216,8 +223,9 @@ class Carried:
                 continue
             known = [v or self.carried[r.name] for v, r in zip(operands, eq.inputs, strict=True)]
             own = self.work(eq, known, bounded)
+            self.worked += 1
             if key != name:
-                own = self.settled(key, own)
+                own = self.settled(key, own) if bounded else own
                 own = pin.over(own) if pin else own
             done[key] = own
         return done[name]
@@ -232,6 +240,13 @@ class Carried:
             equations = self.program.equations
             self._names[name] = {equations[i].out.name for i in self.cone(name)}
         return self._names[name]
+
+    def leans(self, name: str) -> bool:
+        """Tell whether a step is computed from answers."""
+        if name not in self._leans:
+            used = (ref.name for i in self.cone(name) for ref in self.program.equations[i].inputs)
+            self._leans[name] = any(ref in self.pins for ref in used)
+        return self._leans[name]
 
     def touches(self, change: Alternative, name: str) -> bool:
         """Tell whether a mistake changes a step, or what it is computed from."""

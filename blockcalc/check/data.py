@@ -13,7 +13,7 @@ from blockcalc.check.frame import Frame
 from blockcalc.check.judge import NOT_GIVEN, RIGHT, UNREADABLE, Judged, Judgement, Total
 from blockcalc.check.reasons.fit import Reason
 from blockcalc.check.run import CREDITED, Checked
-from blockcalc.check.where import differences, place, sum_alone, wrong_place
+from blockcalc.check.where import differences, place, sum_alone, untold_text, wrong_place
 from blockcalc.explain.document import Column
 from blockcalc.messages import known, say
 from blockcalc.messages.words import listed, say_count
@@ -31,17 +31,20 @@ def check_data(checked: Checked, points: Mapping[str, float] | None = None) -> d
     """Give the result of a check as plain data; nan and infinities are texts, as JSON has none.
 
     Keys: ``format``, ``version``, ``answers``, ``ok``, ``read_as``, ``tolerance``, ``first_wrong``,
-    ``steps``, ``reasons``, ``frame``, ``next``, ``score``; and ``unreadable``, ``not_handed_in``,
-    ``infinite``, ``remarks``, ``blind``, ``unmatched``. ``points`` is what each step counts, if a
-    score is asked for.
+    ``steps``, ``reasons``, ``frame``, ``next``, ``score``; and ``unreadable``, ``untold``,
+    ``not_handed_in``, ``infinite``, ``remarks``, ``blind``, ``unmatched``. ``points`` is what each
+    step counts, if a score is asked for.
     """
     judgement = checked.judgement
     steps: dict[str, Any] = {name: _step(judgement, own) for name, own in checked.steps.items()}
     steps |= {
-        one.name: {"verdict": UNREADABLE, "why": one.text()}
+        one.step or one.name: {"verdict": UNREADABLE, "why": one.text()}
         for one in checked.unreadable
-        if one.name not in steps
+        if (one.step or one.name) not in steps
     }
+    for name in judgement.untold:
+        own = steps.setdefault(name, {"verdict": UNREADABLE})
+        own["why"] = untold_text(judgement, name)
     for eq in judgement.trace.program.equations:
         steps.setdefault(eq.out.name, {"verdict": NOT_GIVEN})
     return {
@@ -62,6 +65,7 @@ def check_data(checked: Checked, points: Mapping[str, float] | None = None) -> d
         "score": _score(checked, points),
         "not_handed_in": None if points is None else not_handed_in(checked, points),
         "unreadable": [{"name": one.name, "why": one.text()} for one in checked.unreadable],
+        "untold": {name: {"cells": n, "of": of} for name, (n, of) in judgement.untold.items()},
         "infinite": judgement.infinite,
         "remarks": [*checked.matched.warnings, *checked.matched.remarks],
         "blind": {name: {"hidden": n, "of": of} for name, (n, of) in checked.blind.items()},
@@ -108,6 +112,8 @@ def right_text(checked: Checked) -> str:
         return say("check.blind", names=listed(parts))
     steps, n, chosen = checked.steps.values(), len(checked.steps), checked.judgement.tolerance
     formats = {s.answer.read_as for s in steps if s.verdict != RIGHT} & NUMBERS.keys()
+    if checked.judgement.untold:
+        return say_count("check.told_right", n)
     if checked.unreadable:
         return say_count("check.read_right", n)
     if formats and chosen is None:

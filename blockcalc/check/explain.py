@@ -37,6 +37,7 @@ from blockcalc.check.where import (
     place,
     sum_alone,
     total_text,
+    untold_text,
     wrong_place,
 )
 from blockcalc.explain.depth import Depth
@@ -54,7 +55,7 @@ from blockcalc.explain.document import (
 )
 from blockcalc.explain.steps import Explainer
 from blockcalc.messages import say
-from blockcalc.messages.words import listed, say_count
+from blockcalc.messages.words import listed, say_count, sentences
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.digits import ALL_DIGITS
 from blockcalc.notation.quantities import significant
@@ -143,6 +144,9 @@ class Report:
         """State what could not be judged, the score, and the tolerance in force."""
         for one in self.checked.unreadable:
             yield Remark(unread_text("check.unreadable", one))
+        for step in self.checked.judgement.untold:
+            text = untold_text(self.checked.judgement, step)
+            yield Remark(say("check.untold_in", step=step, text=text))
         yield from map(Remark, self.checked.matched.warnings)
         if self.checked.matched.unmatched:
             names = list(self.checked.matched.unmatched)
@@ -154,7 +158,7 @@ class Report:
         if any(s.verdict == FOLLOWS for s in self.checked.steps.values()):
             said.append(say("check.follows"))
         if said := [*said, *self.checked.matched.remarks]:
-            yield Remark(" ".join(said), quiet=True)
+            yield Remark(sentences(said), quiet=True)
 
     def score(self, points: Points) -> str:
         """State the points reached and the most there are, what counts, and missing steps."""
@@ -163,7 +167,7 @@ class Report:
         missing = not_handed_in(self.checked, points.of)
         if missing and self.checked.state == JUDGED:
             said.append(sentence(say("points.missing", names=listed(missing))))
-        return " ".join(said)
+        return sentences(said)
 
     def first(self) -> str:
         """State the first wrong step, its reason, and its worst cell."""
@@ -261,7 +265,7 @@ class Report:
         said = [] if first or alone else [sentence(reasons_text(self.checked, own.step))]
         if own.answer.read_as in NUMBERS and not self.chosen and not sum_alone(own):
             said.append(self.bound(own))
-        yield Heading(self.title(own.step), own.step, prose=" ".join(said) or None)
+        yield Heading(self.title(own.step), own.step, prose=sentences(said) or None)
         yield from map(Remark, filter(None, [total_text(own)]))
         cells = worst_cells(own, MOST_CELLS if first else MOST_CELLS_AFTER)
         if not cells:

@@ -57,7 +57,7 @@ def framed(
         own = _ordered(refs[step], answer, right)
         if own is None:
             why = _misshapen(step, answer, refs)
-            lost.append(Unreadable(answer.name, why, answer.place))
+            lost.append(Unreadable(answer.name, why, answer.place, step=step))
             continue
         found[step], name, words = own
         if name:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 
 import numpy as np
 
 from blockcalc.answers.answer import TEXT, Answer
-from blockcalc.check.carried import Carried, Pin, Value
-from blockcalc.mistakes.alternative import Alternative
+from blockcalc.check.carried import Carried, Pin, Value, largest
+from blockcalc.check.precise import Precise, sharpened
 from blockcalc.ops.op import Array
 from blockcalc.program.bounds import NUMBERS, Format
-from blockcalc.program.program import Program
 from blockcalc.program.trace import Trace
 
 RIGHT, ROUNDED, WRONG, FOLLOWS = "right", "rounded", "wrong", "follows"
 EQUIVALENT, TRIVIAL, NOT_GIVEN, UNREADABLE = "equivalent", "trivial", "not_given", "unreadable"
 # the relative error allowed to numbers that were computed in float64
 EXACT = 8 * NUMBERS["float64"].unit
+NEAR = 0.05  # relative; without a bound a number so near may be right in a dump
 
 
 @dataclass(frozen=True)
@@ -79,6 +78,9 @@ class Judged:
     verdict : str
     total : Total, optional
         The sum over all cells, where the answer has one.
+    untold : int
+        How many more cells are given that nothing can be said of, as no bound on the right number
+        is known.
     """
 
     step: str
@@ -89,6 +91,7 @@ class Judged:
     own_wrong: Array
     verdict: str
     total: Total | None = None
+    untold: int = 0
 
     @property
     def bad(self) -> Array:
@@ -106,7 +109,8 @@ class Judged:
 class Judgement:
     """All steps that were judged, in the order of the program.
 
-    ``plain`` is computed without the answers, ``carried`` from them.
+    ``plain`` is computed without the answers, ``carried`` from them. ``untold`` are the steps with
+    numbers that nothing can be said of: how many, and of how many.
     """
 
     trace: Trace
@@ -115,6 +119,7 @@ class Judgement:
     steps: Mapping[str, Judged]
     tolerance: Tolerance | None = None
     infinite: str | None = field(default=None)
+    untold: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def first_wrong(self) -> str | None:
@@ -142,19 +147,25 @@ def judge(
     pins = {name: pinned(a, tolerance) for name, a in answers.items()}
     carried = Carried(trace.program, inputs, pins, storage, trace.rounding)
     plain = Carried(trace.program, inputs, {}, rounding=trace.rounding)
+    worlds = Precise(plain), Precise(carried)
     found: dict[str, Judged] = {}
+    untold: dict[str, tuple[int, int]] = {}
     order = [*names, *(eq.out.name for eq in trace.program.equations)]
     for name in (n for n in order if n in answers):
-        found[name] = _judged(name, answers[name], plain, carried, tolerance)
+        own = _judged(name, answers[name], worlds, tolerance)
+        if own.answer.judged.any() or own.total is not None or not own.untold:
+            found[name] = own
+        if own.untold:
+            untold[name] = own.untold, own.untold + int(own.answer.judged.sum())
     infinite = next((name for name, own in found.items() if own.lost.any()), None)
-    judgement = Judgement(trace, plain, carried, found, tolerance, infinite)
+    judgement = Judgement(trace, plain, carried, found, tolerance, infinite, untold)
     return replace(judgement, steps=followed(judgement))
 
 
 def storage_of(answers: Mapping[str, Answer]) -> Format | None:
     """Find the coarsest storage format of the answers; None if all are written numbers."""
-    formats = {a.read_as for a in answers.values()} - {TEXT}
-    return max((NUMBERS[f] for f in formats), key=lambda n: n.unit) if formats else None
+    formats = (NUMBERS[a.read_as] for a in answers.values() if a.read_as != TEXT)
+    return max(formats, key=lambda n: n.unit, default=None)
 
 
 def pinned(answer: Answer, tolerance: Tolerance | None = None) -> Pin:
@@ -245,14 +256,19 @@ def misses(answer: Answer, right: Value, room: Array) -> bool:
 
 
 def _judged(
-    name: str, answer: Answer, plain: Carried, carried: Carried, tolerance: Tolerance | None
+    name: str, answer: Answer, worlds: tuple[Precise, Precise], tolerance: Tolerance | None
 ) -> Judged:
-    true, own = plain.own[name], carried.own[name]
+    true, own = (sharpened(name, answer, world) for world in worlds)
+    carried = worlds[1].run
     rooms = _rooms(answer, true, own, carried, tolerance)
+    told = _told(name, answer, (true, own), rooms, worlds, tolerance is not None)
+    untold = int((answer.judged & ~told).sum())
+    answer = replace(answer, judged=answer.judged & told)
     wrong, own_wrong = (differs(answer, v, r) for v, r in zip((true, own), rooms, strict=True))
-    total = None
+    total, bare = None, _rooms(without_digits(answer), true, own, carried, tolerance)
+    if answer.total is not None and not any(np.isfinite(room).all() for room in bare):
+        answer, untold = replace(answer, total=None), untold + 1
     if answer.total is not None:
-        bare = _rooms(without_digits(answer), true, own, carried, tolerance)
         missed = [misses(answer, v, r) for v, r in zip((true, own), bare, strict=True)]
         with np.errstate(all="ignore"):
             sums = [float(v.numbers.sum()) for v in (true, own)]
@@ -264,7 +280,38 @@ def _judged(
     elif wrong.any() or (total and total.wrong):
         verdict = FOLLOWS
     kept = [Value(v.numbers, room) for v, room in zip((true, own), rooms, strict=True)]
-    return Judged(name, answer, kept[0], kept[1], wrong, own_wrong, verdict, total)
+    return Judged(name, answer, kept[0], kept[1], wrong, own_wrong, verdict, total, untold)
+
+
+def _told(
+    name: str,
+    answer: Answer,
+    values: Sequence[Value],
+    rooms: Sequence[Array],
+    worlds: Sequence[Precise],
+    chosen: bool,
+) -> Array:
+    """Tell which cells can be judged: right by a bound that says something, or wrong by all.
+
+    A bound as large as the step itself says nothing of written numbers. What is near the numbers
+    that follow from earlier answers is taken as judged: to its digits, or in a dump roughly.
+    """
+    within, vague = np.zeros((2, *answer.values.shape), dtype=bool)
+    written = answer.read_as == TEXT
+    for value, room in zip(values, rooms, strict=True):
+        wide = ~np.isfinite(room)
+        if written and not chosen:
+            bare = value.error > np.maximum(largest(value.numbers), answer.half)
+            wide |= bare & np.isfinite(value.numbers)
+        within |= ~wide & ~differs(answer, value, room)
+        vague |= wide
+    own = values[1]
+    with np.errstate(all="ignore"):
+        near = NEAR * np.maximum(np.abs(own.numbers), np.abs(answer.values))
+        digits = answer.half + EXACT * np.abs(own.numbers)
+    if not written or worlds[1].run.leans(name):
+        within |= ~differs(answer, own, digits if written else near)
+    return np.asarray(within | ~vague | ~np.isfinite(answer.values))
 
 
 def _rooms(
@@ -298,53 +345,3 @@ def followed(judgement: Judgement) -> dict[str, Judged]:
             own = replace(own, verdict=ROUNDED)
         found[name] = own
     return found
-
-
-def equivalents(
-    judgement: Judgement, steps: dict[str, Judged], ways: Mapping[str, Alternative]
-) -> None:
-    """Mark steps as another way to the same result, if one is known and what follows is right.
-
-    Parameters
-    ----------
-    judgement : Judgement
-    steps : dict
-        Changed in place.
-    ways : mapping
-        The wrong steps that are explained by another way, and by no mistake.
-    """
-    program = judgement.trace.program
-    for name in [n for n in steps if n in ways]:
-        after = program.after(name)
-        if _comes_right(judgement, [s for n, s in steps.items() if n in after], ways[name]):
-            steps[name] = replace(steps[name], verdict=EQUIVALENT)
-    other = {n for n, s in steps.items() if s.verdict == EQUIVALENT}
-    if not other:
-        return
-    before = {n: program.after(n) for n in steps if n in other or steps[n].verdict == WRONG}
-    for name, own in steps.items():
-        causes = {n for n, after in before.items() if name in after}
-        if own.verdict == FOLLOWS and causes and causes <= other:
-            steps[name] = replace(own, verdict=EQUIVALENT)
-
-
-def right_after(steps: Mapping[str, Judged], program: Program, step: str) -> bool:
-    """Tell whether all that is given after a step is right, and something is."""
-    after = program.after(step)
-    verdicts = {own.verdict for name, own in steps.items() if name in after}
-    return bool(verdicts) and verdicts <= {RIGHT, ROUNDED}
-
-
-def _comes_right(judgement: Judgement, after: Sequence[Judged], way: Alternative) -> bool:
-    """Tell whether the last given step that depends on a step, before the next mistake, is right.
-
-    It may be off by what a run that goes the other way may be, and by what the written
-    numbers before it leave open.
-    """
-    before = list(takewhile(lambda own: own.verdict != WRONG, after))
-    if not before:
-        return False
-    own = before[-1]
-    value = replace(judgement.carried, pins={}).under(way, own.step)
-    room = own.own.error + own.true.error + (judgement.carried.stored(value).error if value else 0)
-    return not differs(own.answer, own.true, room).any()

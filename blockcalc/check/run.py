@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from blockcalc.answers.answer import Answer, Answers, Matched, Unreadable, fitted
 from blockcalc.answers.names import match
+from blockcalc.check.asked import file_points, found_step, points_asked
 from blockcalc.check.frame import Frame, framed
 from blockcalc.check.judge import (
     EQUIVALENT,
@@ -17,6 +18,7 @@ from blockcalc.check.judge import (
     RIGHT,
     ROUNDED,
     TRIVIAL,
+    UNREADABLE,
     WRONG,
     Judged,
     Judgement,
@@ -26,19 +28,18 @@ from blockcalc.check.judge import (
 from blockcalc.check.reasons.diagnosis import Diagnosis
 from blockcalc.check.reasons.fit import Reason
 from blockcalc.check.where import loose, stays_within
-from blockcalc.errors import Fault, InputError, LookupFault
-from blockcalc.messages import say
 from blockcalc.mistakes.alternative import Block
-from blockcalc.mistakes.catalogue import Catalogue
+from blockcalc.mistakes.catalogue import Catalogue, Tried
 from blockcalc.mistakes.table import MISTAKES
 from blockcalc.nn.spec import Spec
 from blockcalc.ops.expr import Cell, walk
 from blockcalc.ops.op import Array
 from blockcalc.program.loss import is_backward
-from blockcalc.program.program import Program
 from blockcalc.program.trace import Trace
 
 JUDGED, UNREAD, UNKNOWN, OPEN, EMPTY = "judged", "unread", "unknown", "open", "empty"
+UNTOLD = "untold"
+MOST_FORMS = 3  # of a mistake that a bound is held against
 MOST_LOOKED = 16  # wrong cells whose operands are looked at
 CREDITED = (RIGHT, ROUNDED, FOLLOWS, EQUIVALENT)
 
@@ -94,8 +95,8 @@ class Checked:
 
     @property
     def ok(self) -> bool:
-        """Tell whether nothing is wrong, all could be read, and at least one name is a step."""
-        if self.unreadable or self.state not in (JUDGED, OPEN):
+        """Tell whether nothing is wrong, all could be judged, and at least one name is a step."""
+        if self.unreadable or self.judgement.untold or self.state not in (JUDGED, OPEN):
             return False
         return all(s.verdict in (RIGHT, ROUNDED, EQUIVALENT) for s in self.steps.values())
 
@@ -104,18 +105,30 @@ class Checked:
         return f"Checked(ok={self.ok}, first_wrong={self.first_wrong!r}, reasons={found})"
 
     def verdict(self, step: str) -> str:
-        """Give the verdict of any step of the program."""
-        return self.steps[step].verdict if step in self.steps else NOT_GIVEN
+        """Give the verdict of a step, by its name, an alias or an end that only one has.
+
+        Raises
+        ------
+        LookupFault
+            No step matches, or several do.
+        """
+        name = found_step(self.judgement.trace.program, step)
+        if name in self.steps:
+            return self.steps[name].verdict
+        lost = name in self.judgement.untold or any(one.step == name for one in self.unreadable)
+        return UNREADABLE if lost else NOT_GIVEN
 
     @property
     def state(self) -> str:
         """Tell whether anything was judged, and if not, what the answers are.
 
         ``judged``; ``unread``: none could be read. ``unknown``: no name is a step. ``open``: all is
-        left open. ``empty``: there are none.
+        left open. ``empty``: there are none. ``untold``: nothing can be said of any number.
         """
         if self.steps:
             return JUDGED
+        if self.judgement.untold:
+            return UNTOLD
         if self.unreadable:
             return UNREAD
         if self.matched.unmatched:
@@ -127,7 +140,13 @@ class Checked:
 
         ``points`` is what each step counts: by default what FILE says, else the answers, else one
         for each step that they name. A step that is not given counts, and reaches none.
+
+        Raises
+        ------
+        UsageError
+            ``points`` is no mapping of steps to numbers.
         """
+        points = points_asked(points, self.judgement.trace.program) if points is not None else None
         points = points or self.points or self.matched.points
         points = points or dict.fromkeys(self.matched.named, 1.0)
         reached = sum(p for name, p in points.items() if self.verdict(name) in CREDITED)
@@ -182,13 +201,23 @@ def _blind(judgement: Judgement, catalogue: Catalogue) -> dict[str, tuple[int, i
         if judgement.tolerance is not None or own.verdict != ROUNDED or not loose(own):
             continue
         hidden, moved = set[str](), set[str]()
-        for tried in catalogue.tried:
+        for tried in _few(t for t in catalogue.tried if judgement.carried.touches(t.change, name)):
             value = judgement.carried.under(tried.change, name, bounded=False)
             if value is not None and (kept := stays_within(own, value.numbers)) is not None:
                 (hidden if kept else moved).add(tried.mistake.name)
         if len(hidden) > len(moved - hidden):
             found[name] = len(hidden), len(hidden | moved)
     return found
+
+
+def _few(tried: Iterable[Tried]) -> Iterator[Tried]:
+    """Choose some of the alternatives of each mistake, spread over the block."""
+    forms: dict[str, list[Tried]] = {}
+    for one in tried:
+        forms.setdefault(one.mistake.name, []).append(one)
+    for own in forms.values():
+        n = min(len(own), MOST_FORMS)
+        yield from (own[i * len(own) // n] for i in range(n))
 
 
 def _ordered(
@@ -307,27 +336,6 @@ def wants_gradients(
     """Tell whether answers, or the points of FILE, name steps of the backward pass."""
     given = [name for one in answers for name in (*(a.name for a in one.given), *one.left_open)]
     return any(is_backward(n) for n in (*((renames or {}).get(n, n) for n in given), *points))
-
-
-def file_points(spec: Spec, program: Program) -> dict[str, float]:
-    """Give what each step counts by the points of FILE, by recorded name.
-
-    Raises
-    ------
-    InputError
-        A name is no step, or two names of one step have different points.
-    """
-    found: dict[str, float] = {}
-    for name, number in spec.points.items():
-        try:
-            step = program.find(name)
-        except LookupFault as error:
-            place = spec.source.place(("points", name)) if spec.source else None
-            raise InputError(replace(error.faults[0], place=place)) from None
-        if found.setdefault(step, number) != number:
-            place = spec.source.place(("points", name)) if spec.source else None
-            raise InputError(Fault(say("points.twice", name=name, step=step), place))
-    return found
 
 
 def catalogue(spec: Spec, trace: Trace) -> Catalogue:

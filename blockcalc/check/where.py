@@ -11,6 +11,7 @@ from blockcalc.check.carried import Carried
 from blockcalc.check.judge import Judged, Judgement
 from blockcalc.messages import say
 from blockcalc.messages.words import say_count
+from blockcalc.nn.settings import NormSettings
 from blockcalc.notation.quantities import significant
 from blockcalc.ops.evaluate import evaluate
 from blockcalc.ops.expr import At, Binary, Call, Expr, Fold, walk
@@ -189,6 +190,12 @@ def total_text(own: Judged) -> str:
     return f"{text} {say(f'check.total.{shown}', n=n)}"
 
 
+def untold_text(judgement: Judgement, step: str) -> str:
+    """Say how many numbers of a step are not judged, and why."""
+    n, of = judgement.untold[step]
+    return say_count("check.untold_cells", n, of=of)
+
+
 # nan and infinity -------------------------------------------------------------------------------
 
 
@@ -219,7 +226,8 @@ def _origins(carried: Carried, own: Judged, at: At, form: Format) -> Iterator[tu
         yield from _of_section(carried, own, at, form)
     if abs(right) > form.largest:
         yield "range", right
-    if own.step.endswith(("masked", "scaled", "scores")) and np.isneginf(given):
+    ref = carried.program.refs().get(own.step)
+    if ref is not None and ref.axes[-2:] == ("query", "key") and np.isneginf(given):
         yield "mask", 0.0
     if index is not None:
         eq = carried.program.equations[index]
@@ -251,7 +259,7 @@ def _of_section(carried: Carried, own: Judged, at: At, form: Format) -> Iterator
         given = own.answer.values[at[:-1]]
         if given.ndim and np.isnan(given).all():
             yield "row", top
-    elif section.kind.endswith("_norm"):
+    elif isinstance(section.settings, NormSettings):
         if not (row - row.mean()).any() or not row.any():
             yield "sigma", 0.0
         if (top := float(np.abs(row).max())) * top > form.largest:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from blockcalc.cli.formats import with_formats
-from blockcalc.cli.groups import Without, grouped
 from blockcalc.cli.inputs import Backward, Errors, Reading, Screen, Writing, parse_steps, waiting
 from blockcalc.cli.options import (
     FRAMED,
@@ -32,6 +31,8 @@ from blockcalc.messages import say
 from blockcalc.messages.words import listed
 from blockcalc.program.loss import is_backward
 from blockcalc.shell.argv import verdict
+from blockcalc.shell.groups import Without, grouped
+from blockcalc.views import target
 
 if TYPE_CHECKING:
     from blockcalc.answers.answer import Answers
@@ -111,6 +112,7 @@ def check(
     spec = reading.spec(file)
     gradients = backward.loss is not None or backward.lr is not None
     if judging.blank or judging.power:
+        target(writing.output, ".yaml")
         _require_rate(backward, judging.patterns)
         trace = _work(spec, backward, gradients or any(map(is_backward, judging.patterns)))
         if judging.power:
@@ -132,12 +134,12 @@ def check(
 
 
 def _exit_code(all_checked: Sequence[Checked]) -> int:
-    """Give 0 where nothing is wrong, 1 where something is, 2 where nothing could be judged."""
-    from blockcalc.check.run import JUDGED, OPEN
+    """Give 0 where all is right, 1 where something is not, 2 where nothing could be read."""
+    from blockcalc.check.run import JUDGED, OPEN, UNTOLD
 
     if all(one.ok for one in all_checked):
         return 0
-    return 1 if any(one.state in (JUDGED, OPEN) for one in all_checked) else 2
+    return 1 if any(one.state in (JUDGED, OPEN, UNTOLD) for one in all_checked) else 2
 
 
 def _work(spec: Spec, backward: Backward, gradients: bool) -> Trace:
@@ -232,7 +234,7 @@ def _show(
         return
     if fragment:
         raise UsageError(Fault(say("cli.fragment", names=FRAMED)))
-    screen.terminal().print(document.pieces())
+    screen.show(screen.terminal(), document.pieces())
 
 
 def _explains(trace: Trace) -> type[Explainer]:

@@ -40,6 +40,11 @@ class Alternative:
     arrays: Mapping[str, Array] = field(default_factory=dict)
     words: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def changes(self) -> bool:
+        """Tell whether it changes anything."""
+        return bool(self.equations or self.arrays)
+
     def holds(self, other: Alternative) -> bool:
         """Tell whether another alternative is part of this one."""
         mine = {id(eq) for eq in self.equations}
@@ -92,18 +97,6 @@ class Block:
     def inside(self, section: Section) -> tuple[Equation, ...]:
         """Give the equations of a section."""
         return self.program.equations[section.first : section.last]
-
-    def ending(self, *ends: str) -> Iterator[Equation]:
-        """Yield the forward equations of every block whose names end in one of these parts."""
-        stop = self.program.forward
-        for eq in self.program.equations[:stop]:
-            if any(eq.out.name == end or eq.out.name.endswith(f".{end}") for end in ends):
-                yield eq
-
-    def named(self, eq: Equation, section: Section | str, name: str) -> Equation | None:
-        """Give a step of a section by its short name: ``q`` of ``blocks.0.attn``."""
-        prefix = section if isinstance(section, str) else section.name
-        return self.equation(f"{prefix}.{name}")
 
 
 Alternatives = Callable[[Block], Iterator[Alternative]]

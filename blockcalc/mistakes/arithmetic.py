@@ -194,11 +194,12 @@ def _arithmetic(name: str) -> Alternatives:
 def copied_step(block: Block) -> Iterator[Alternative]:
     """Copy an earlier step of this block with the same shape, or the same step of another."""
     program, values = block.program, block.trace.arrays
+    names = [program.own_name(index) for index in range(len(program.equations))]
     for index, eq in enumerate(program.equations):
-        own, tail = program.block_of(index), eq.out.name.rpartition(".")[2]
+        own = program.block_of(index)
         start = program.forward if program.forward and index >= program.forward else 0
         for at, source in enumerate(program.equations[start:index], start):
-            near = program.block_of(at) is own or source.out.name.endswith(f".{tail}")
+            near = program.block_of(at) is own or names[at] == names[index]
             alike = source.out.shape == eq.out.shape and source.op.worked
             if near and alike and not np.array_equal(values[source.out.name], values[eq.out.name]):
                 words = {"step": eq.out.name, "source": source.out.name}

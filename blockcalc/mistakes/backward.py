@@ -59,9 +59,10 @@ def _slope(term: str, layer: bool, by: Callable[[int], Expr]) -> Alternatives:
 
     def work(block: Block) -> Iterator[Alternative]:
         for eq in _backward(block):
-            ends = [ref.name.rpartition(".")[2] for ref in eq.inputs]
-            if isinstance(eq.op, Slope) and term in ends and ("row_mean" in ends) == layer:
-                slot = ends.index(term)
+            names = [ref.name for ref in eq.inputs]
+            own, mean = f"{eq.out.name}.{term}", f"{eq.out.name}.row_mean"
+            if isinstance(eq.op, Slope) and own in names and (mean in names) == layer:
+                slot = names.index(own)
                 yield _changed(eq, slot, by(slot))
 
     return work
@@ -76,7 +77,7 @@ grad_rms_fixed = _slope("product_mean", False, lambda slot: ZERO)
 def _gains(block: Block) -> Iterator[Equation]:
     """Yield the steps that multiply a gradient by gamma, where that changes it."""
     for eq in _backward(block):
-        if isinstance(eq.op, Elementwise) and eq.inputs[-1].name.endswith(".gamma"):
+        if isinstance(eq.op, Elementwise) and eq.inputs[-1].part == "gamma":
             gamma = block.trace.arrays[eq.inputs[-1].name]
             if np.any(eq.op.forward([np.ones(eq.out.shape), gamma]) != 1.0):
                 yield eq

@@ -263,7 +263,7 @@ def _with(key: str) -> Callable[[Part], Callable[[Block], Iterator[Alternative]]
         def every(block: Block) -> Iterator[Alternative]:
             for section in block.sections(*NORM_KINDS):
                 for eq in block.inside(section):
-                    if eq.inputs[-1].name.endswith(f".{key}"):
+                    if eq.inputs[-1].part == key:
                         yield from make(block, section, eq, section.settings)
 
         return every

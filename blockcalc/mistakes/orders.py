@@ -103,9 +103,9 @@ def residual_from_normed(block: Block) -> Iterator[Alternative]:
 
 def residual_from_block_input(block: Block) -> Iterator[Alternative]:
     """Add the input of the block instead of that of the sublayer."""
-    first: dict[str, Ref] = {}
+    program, first = block.program, dict[Section | None, Ref]()
     for eq, stream, result in _residuals(block):
-        into = first.setdefault(eq.out.name.rpartition(".")[0], stream)
+        into = first.setdefault(program.block_of(program.equations.index(eq)), stream)
         if into != stream:
             yield Alternative((instead(eq, eq.op, into, result),))
 

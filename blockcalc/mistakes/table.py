@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from blockcalc.mistakes import arithmetic, backward, layers, norms, orders
 from blockcalc.mistakes.alternative import Mistake
-from blockcalc.mistakes.attention import added, heads, masks, positions, scores, softmaxes
+from blockcalc.mistakes.attention import added, heads, masks, padding, positions, scores, softmaxes
 
 FAMILIES = (
     scores,
     masks,
+    padding,
     added,
     softmaxes,
     positions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ import pytest
 
 from blockcalc import run, sample
 from blockcalc.answers.dumps import ENOUGH
-from blockcalc.answers.read import read_answers
+from blockcalc.answers.read import answers_from, read_answers
 from blockcalc.errors import InputError
 from blockcalc.explain.data import run_arrays
 from blockcalc.limits import MOST_NUMBERS
+from blockcalc.program.bounds import NUMBERS
 
 SEED = np.random.default_rng(3)
 WIDE = SEED.normal(size=(6, 8))
@@ -180,3 +182,55 @@ def test_a_broken_file_is_refused(tmp_path: Path, name: str) -> None:
         read_answers(tmp_path / name)
     with pytest.raises(InputError, match="no such file"):
         read_answers(tmp_path / f"other{name}")
+
+
+NOISE = np.random.default_rng(3).normal(size=(6, 8))
+
+
+def typed(kind: str) -> Any:
+    """Give numbers as programs print them."""
+    single = np.asarray(NOISE, dtype=np.float32)
+    return {
+        "float32": single.tolist(),
+        "shortest": [[float(str(x)) for x in row] for row in single],
+        "float16": NOISE.astype(np.float16).tolist(),
+        "bfloat16": NUMBERS["bfloat16"](NOISE).tolist(),
+        "float64": NOISE.tolist(),
+        "rounded": NOISE.round(8).tolist(),
+        "short": NOISE.round(3).tolist(),
+        "few": single[:1].tolist(),
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "read_as"),
+    [
+        ("float32", "float32"),
+        ("shortest", "float32"),
+        ("float16", "float16"),
+        ("bfloat16", "bfloat16"),
+        ("float64", "text"),
+        ("rounded", "text"),
+        ("short", "text"),
+        ("few", "text"),
+    ],
+)
+def test_typed_numbers_of_a_program_are_read_in_its_format(
+    kind: str, read_as: str, tmp_path: Path
+) -> None:
+    values = typed(kind)
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"attn.q": values, "attn.k": [[1, None]]}))
+    for read in (read_answers(path), answers_from({"attn.q": values, "attn.k": [[1, None]]})):
+        own, other = sorted(read.given, key=lambda a: a.name, reverse=True)
+        assert own.read_as == other.read_as == read_as
+        assert other.judged.tolist() == [[True, False]]
+        assert bool(read.remarks) is (read_as != "text")
+        assert np.array_equal(own.values, np.float32(values) if read_as != "text" else values)
+        assert (own.half == 0).all() or read_as == "text"
+    assert read_answers(path, "float64").given[0].read_as == "float64"
+
+
+def test_a_program_s_numbers_beside_an_array(tmp_path: Path) -> None:
+    read = answers_from({"attn.q": typed("float32"), "attn.k": NOISE})
+    assert {a.name: a.read_as for a in read.given} == {"attn.q": "float32", "attn.k": "float64"}

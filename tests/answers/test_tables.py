@@ -93,7 +93,7 @@ def test_a_text_file_may_be_a_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "# attn.q\n", "# one two\n"])
 def test_a_table_without_a_row_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match="empty"):
+    with pytest.raises(InputError, match=r"empty|no answers"):
         _read(tmp_path, text)
 
 
@@ -108,3 +108,12 @@ def test_a_table_that_is_not_there(tmp_path: Path) -> None:
 def test_a_header_alone(tmp_path: Path) -> None:
     found = _read(tmp_path, "a b,c d\nx,y\n")
     assert len(found.unreadable) == 1
+
+
+def test_a_text_without_numbers_is_not_called_empty(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    for text, said in (("words", "there are no answers in it"), (" \n", "the file is empty")):
+        path.write_text(text)
+        with pytest.raises(InputError) as caught:
+            read_answers(path)
+        assert said in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from blockcalc.check.where import infinite_text
 from blockcalc.explain.document import Worked
 from blockcalc.mistakes.alternative import Block
 from blockcalc.views.formats.json import json_bytes
-from tests.check.helpers import SMALL, check_text, made
+from tests.check.helpers import SMALL, check_block, check_text, made
 
 CAUSAL = made({**SMALL, "attn": {**SMALL["attn"], "causal": True}})
 EYE = [[1, 0], [0, 1]]
@@ -83,3 +84,25 @@ def test_a_nan_after_a_square_beyond_float64() -> None:
     assert pieces(CAUSAL, checked)
     text = infinite_text(checked.judgement, checked.steps["norm1"])
     assert "whose square is beyond" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "attn.q: [[1.5e308, 1.5e308], [0, 1]]\nattn.k: [[1, 1], [1, 1]]\nattn.scores: [[3.5, ?], [?, ?]]",
+        "attn.q: [[1e308, 1e308], [0, 1]]\nattn.k: [[1e9, -1e9], [1e9, -1e9]]\nattn.scores: [[3.5, 0.25], [?, ?]]",
+        "residual1: [[1.7e308, 1.7e308], [1, 2]]\nnorm1.mean: [5, 1.5]\nnorm1: [[1.0, -1.0], [?, ?]]",
+        "norm1.centered: [[1e200, -1e200], [1, 2]]\nnorm1.var: [5.0, 0.25]",
+        "attn.q: [[1e308, 1e308], [1e308, 1e308]]\nattn.scores: [[.nan, ?], [?, ?]]",
+    ],
+)
+@pytest.mark.parametrize("dump", [False, True])
+def test_sums_that_overflow_on_the_way(text: str, dump: bool) -> None:
+    plain = made({"x": [[1, 1], [0, 1]], "attn": {"w_q": EYE, "w_k": EYE, "w_v": EYE}})
+    checked = check_text(plain, text)
+    if dump:
+        answers = checked.answers
+        given = tuple(replace(a, read_as="float64", half=0 * a.half) for a in answers.given)
+        checked = check_block(plain, replace(answers, given=given))
+    assert not checked.ok
+    assert pieces(plain, checked)

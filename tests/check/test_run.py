@@ -249,3 +249,12 @@ def test_what_was_found_is_told_in_one_line() -> None:
     said = repr(found)
     assert said == "Checked(ok=False, first_wrong='attn.scaled', reasons=[('attn.scaled', ('scale_missing',))])"  # fmt: skip
     assert len(repr(found.reasons[0])) < 120
+
+
+def test_an_answer_that_cannot_be_read_has_the_name_of_its_step() -> None:
+    found = check_text(small(), "scores: [[1]]\nk: √2\nnope: 1")
+    data = check_data(found)
+    lost = {n for n, own in data["steps"].items() if own["verdict"] == "unreadable"}
+    assert lost == {"attn.scores", "attn.k", "nope"}
+    assert [one["name"] for one in data["unreadable"]] == ["k", "nope", "scores"]
+    assert set(data["steps"]) - {"nope"} == {eq.out.name for eq in small().program.equations}

@@ -25,7 +25,10 @@ from tests.mistakes.wrong_answers import (
 
 CORRECT = (RIGHT, ROUNDED)
 FORMS = ("2", "3", "5", "float64", "float32", "bfloat16")
-KINDS = {"window": {"mask": "window", "tokens": 5}}  # what random blocks seldom have
+KINDS: dict[str, dict[str, Any]] = {  # what random blocks seldom have, by the beginning of names
+    "window": {"mask": "window", "tokens": 5},
+    "mask_padding_entr": {"mask": "entries"},
+}
 Said = list[tuple[str, tuple[str, ...]]]
 
 
@@ -61,7 +64,7 @@ def trials(
     mistake: Mistake, seed: int, count: int, backward: bool = False, **fixed: Any
 ) -> Iterator[tuple[Block, Alternative]]:
     """Yield blocks, each with a place where the mistake can be made, until there are so many."""
-    kind = KINDS.get(mistake.name.split("_")[0], {})
+    kind = next((own for key, own in KINDS.items() if mistake.name.startswith(key)), {})
     done = 0
     for number, block in enumerate(blocks(seed, 60 * count, backward=backward, **kind, **fixed)):
         places = list(mistake.alternatives(block))

@@ -68,6 +68,9 @@ def random_data(rng: Rng, **fixed: Any) -> dict[str, Any]:
         attn["mask"] = {"add": m(tokens, tokens)}
     elif mask == "padding":
         attn["padding"] = ["keep"] * (tokens - 1) + ["pad"]
+    elif mask == "entries":  # only where it is asked for: a batch, each entry with its padding
+        kept = [tokens - 1 - i for i in rng.permutation(2)] + [int(rng.randint(1, tokens + 1))]
+        attn["padding"] = [["keep"] * n + ["pad"] * (tokens - n) for n in kept]
     if pick("scale", "default", "default", "default", "given") == "given":
         attn["scale"] = 0.3
     gated = pick("gated", False, True)
@@ -90,7 +93,7 @@ def random_data(rng: Rng, **fixed: Any) -> dict[str, Any]:
     block: dict[str, Any] = {"attn": attn, "ffn": ffn, "norm1": part(), "norm2": part()}
     data: dict[str, Any] = {
         "norm": norm,
-        "x": m(tokens, d),
+        "x": m(3, tokens, d) if mask == "entries" else m(tokens, d),
         "weight_layout": "out_in" if out_in else "in_out",
     }
     if pick("final", False, True) and order == "pre":

@@ -11,9 +11,7 @@ from blockcalc.check.judge import (
     WRONG,
     Judged,
     Judgement,
-    equivalents,
     followed,
-    right_after,
 )
 from blockcalc.check.reasons.fit import Fit, Reason
 from blockcalc.check.reasons.slips import (
@@ -21,6 +19,7 @@ from blockcalc.check.reasons.slips import (
     slips,
     values_of,
 )
+from blockcalc.check.reasons.ways import equivalents, right_after
 from blockcalc.mistakes.alternative import Alternative, Mistake, no_place
 from blockcalc.mistakes.catalogue import Catalogue, Tried, in_form
 from blockcalc.mistakes.solved import solve
@@ -29,6 +28,7 @@ from blockcalc.ops.op import Array
 MOST_REASONS = 3
 MOST_PAIRS = 1000
 MOST_LOOKED = 8  # wrong steps on which every mistake is tried
+MOST_WORKED = 60_000  # steps worked under mistakes, after which none but the first is looked at so
 FEW_CELLS = 4000  # a pair that computes more cells counts as several
 
 
@@ -90,7 +90,7 @@ class Diagnosis:
         known = {name for r in self.reasons for name in r.names if len(r.names) == 1}
         tried = (*self.catalogue.tried, *self.solutions)
         groups = [[t for t in tried if t.mistake.name in known]]
-        if whole := self.looked < MOST_LOOKED:
+        if whole := self.looked < MOST_LOOKED and (not self.looked or self.worked < MOST_WORKED):
             other = [t for t in tried if t.mistake.name not in known]
             kinds = (False,) if strict else (False, True)
             groups += [[t for t in other if t.mistake.general is general] for general in kinds]
@@ -110,6 +110,11 @@ class Diagnosis:
         if strict:
             return []
         return (self.solved(own) if whole else []) or self.slips(own) or self.pairs(own)
+
+    @property
+    def worked(self) -> int:
+        """Count the steps that were worked under mistakes."""
+        return self.judgement.carried.worked + self.judgement.plain.worked
 
     def had(self, reason: Reason) -> bool:
         """Tell whether a reason was found before, in one of its forms."""
@@ -172,8 +177,9 @@ class Diagnosis:
             and self.fit.moves(own, t.change)
         ]
         found: list[Reason] = []
+        stop = self.worked + MOST_WORKED // 2
         for a, b in combinations(moving, 2):
-            if self.left < cost or len(found) >= MOST_REASONS:
+            if self.left < cost or self.worked > stop or len(found) >= MOST_REASONS:
                 break
             both = None if a.mistake.name == b.mistake.name else a.change.with_(b.change)
             if both is not None:

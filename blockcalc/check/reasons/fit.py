@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from blockcalc.answers.answer import TEXT, Answer
-from blockcalc.check.carried import Carried, Value
+from blockcalc.check.carried import Carried, Value, largest
 from blockcalc.check.judge import (
     EXACT,
     FOLLOWS,
@@ -21,12 +22,15 @@ from blockcalc.check.judge import (
     misses,
     without_digits,
 )
-from blockcalc.check.reasons.slips import coincidence, largest, wrong_cells
+from blockcalc.check.reasons.slips import coincidence, wrong_cells
 from blockcalc.mistakes.alternative import Alternative, Mistake
 from blockcalc.ops.expr import At
 from blockcalc.ops.op import Array
 
 NEAR = 10  # a mistake's own tolerance is at most so many times that of the right numbers
+ROUND_OFF = 1e-12  # relative to the largest number
+LEFT = 0.7  # of the difference of a dump that may be left with a mistake made
+MUCH = 0.1  # of the difference of a number, where no bound on it is known
 INFORMATIVE = 2.0  # a number must be off by so many times its tolerance to show a mistake
 
 
@@ -107,11 +111,11 @@ class Fit:
         if value is None or (strict and not exact):
             return None
         room = self.room(own.answer, value, carried is None)
-        if not exact and (
-            self.off(own, value, carried is None) or not np.isfinite(room[cells]).all()
-        ):
+        if not exact and self.off(own, value, carried is None):
             return None
-        if self.contradicted(own, change) or (not exact and self.says_little(own, room, cells)):
+        if not exact and self.says_little(own, value, room, cells):
+            return None
+        if self.contradicted(own, change):
             return None
         with np.errstate(all="ignore"):
             parts = np.abs(own.answer.values - value.numbers)[cells] / room[cells]
@@ -127,11 +131,34 @@ class Fit:
 
         None if the mistake does not affect it, or gives numbers far from the answer.
         """
-        carried = self.near(own, self.judgement.carried, change)
-        if own.answer.read_as != TEXT or not self.judgement.plain.touches(change, own.step):
+        world = self.judgement.carried
+        carried = self.near(own, world, change)
+        if own.answer.read_as != TEXT:
+            return self.in_kernel(own, carried, change), None
+        if not self.judgement.plain.touches(change, own.step):
             return carried, None
+        if carried is None and not self.made.changes and not world.leans(own.step):
+            return None, None  # both worlds are one
         both = self.made if self.made.holds(change) else self.made.with_(change)
         return carried, None if both is None else self.near(own, self.judgement.plain, both)
+
+    def in_kernel(self, own: Judged, value: Value | None, change: Alternative) -> Value | None:
+        """Compute a norm or softmax at once, if it is not what its stored inner steps give."""
+        world = self.judgement.carried
+        index = world.index.get(own.step)
+        section = None if index is None else world.program.section_of(index)
+        if section is None or section.out.name != own.step or not world.inner & world.pins.keys():
+            return value
+        if value is not None and not self.off(own, value, False):
+            return value
+        return self.near(own, self.fused, change) or value
+
+    @cached_property
+    def fused(self) -> Carried:
+        """The answers without the inner steps of norms and softmaxes."""
+        world = self.judgement.carried
+        outer = {name: pin for name, pin in world.pins.items() if name not in world.inner}
+        return replace(world, pins=outer)
 
     def near(self, own: Judged, world: Carried, change: Alternative) -> Value | None:
         """Compute a step with a mistake made, and bound its error if it is near the answer.
@@ -189,18 +216,32 @@ class Fit:
         return value is not None and not self.off(own, value, False)
 
     def moves(self, own: Judged, change: Alternative) -> bool:
-        """Tell whether a mistake changes what follows from the answers."""
+        """Tell whether a mistake changes what follows from the answers by more than round-off."""
         value = self.judgement.carried.under(change, own.step, bounded=False)
-        return value is not None and (
-            value.numbers.shape != own.own.numbers.shape
-            or not np.array_equal(value.numbers, own.own.numbers, equal_nan=True)
-        )
+        right, room = own.own.numbers, ROUND_OFF * largest(own.own.numbers)
+        with np.errstate(all="ignore"):
+            return value is not None and (
+                value.numbers.shape != right.shape
+                or not np.allclose(value.numbers, right, 0.0, room, equal_nan=True)
+            )
 
-    def says_little(self, own: Judged, room: Array, cells: Array) -> bool:
-        """Tell whether the tolerance is as wide as the error: then other mistakes would fit too."""
+    def says_little(self, own: Judged, value: Value, room: Array, cells: Array) -> bool:
+        """Tell whether other mistakes would fit too, as the tolerance is as wide as the error.
+
+        In a dump the numbers must be nearer than the right ones are, and where nothing bounds them
+        much nearer.
+        """
         with np.errstate(all="ignore"):
             apart = np.abs(own.answer.values - own.own.numbers)[cells]
-            return own.answer.read_as == TEXT and bool((apart < INFORMATIVE * room[cells]).all())
+            if own.answer.read_as == TEXT:
+                unbounded = not np.isfinite(room[cells]).all()
+                return unbounded or bool((apart < INFORMATIVE * room[cells]).all())
+            left = np.abs(own.answer.values - value.numbers)[cells]
+        told = np.isfinite(left) & np.isfinite(apart)
+        bound = np.isfinite(room[cells])
+        if not (bound | (left <= MUCH * apart) | ~told).all():
+            return True
+        return bool(left[told].sum() > LEFT * apart[told].sum())
 
     def contradicted(self, own: Judged, change: Alternative) -> bool:
         """Tell whether a mistake changes an earlier step whose answer does not show it.

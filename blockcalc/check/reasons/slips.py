@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from blockcalc.answers.answer import TEXT
-from blockcalc.check.carried import Carried
+from blockcalc.check.carried import Carried, largest
 from blockcalc.check.judge import Judged, differs
 from blockcalc.mistakes.alternative import Alternative
 from blockcalc.mistakes.slips import (
@@ -55,11 +55,6 @@ def values_of(own: Judged, carried: Carried, changes: Sequence[Alternative]) -> 
             with np.errstate(all="ignore"):
                 values.add(np.round(rough.numbers[cells] / grain).tobytes())
     return max(1, len(values))
-
-
-def largest(numbers: Array) -> float:
-    """Give the size of the largest finite number."""
-    return float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
 
 
 def slips(own: Judged, carried: Carried) -> list[tuple[At, tuple[str, ...]]]:

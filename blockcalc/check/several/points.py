@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from blockcalc.check.run import Checked
 from blockcalc.messages import say
-from blockcalc.messages.words import listed, say_count
+from blockcalc.messages.words import listed, say_count, sentences
 from blockcalc.notation.quantities import significant
 
 FILE, ANSWERS, NAMED = "file", "answers", "named"
@@ -42,7 +42,7 @@ class Points:
         said = [say_count(f"points.{self.origin}", len(self.of))]
         said += [say("points.differ", names=listed(self.differing))] if self.differing else []
         said += [say("points.unused")] if self.unused else []
-        return " ".join(said)
+        return sentences(said)
 
 
 def points_of(all_checked: Sequence[Checked]) -> Points:

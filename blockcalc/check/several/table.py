@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from blockcalc.check.data import columns, not_handed_in, reasons_text, unread_text
-from blockcalc.check.run import EMPTY, JUDGED, OPEN, Checked
+from blockcalc.check.run import EMPTY, JUDGED, OPEN, UNTOLD, Checked
 from blockcalc.check.several.points import Points, shown
+from blockcalc.check.where import untold_text
 from blockcalc.explain.document import Entry, Listing, Piece, Remark, Right, Wrong
 from blockcalc.messages import say
 from blockcalc.messages.words import listed, say_count
@@ -37,6 +38,8 @@ def _reasons(checked: Checked, points: Points | None) -> Iterator[str]:
         yield reasons_text(checked, first)
     for one in checked.unreadable:
         yield unread_text("check.lost", one, LONGEST_HINT)
+    for step in checked.judgement.untold:
+        yield f"{step}: {untold_text(checked.judgement, step)}"
     if points is None or checked.state != JUDGED:
         return  # where nothing was judged nothing is handed in, which is said beside the name
     if missing := not_handed_in(checked, points.of):
@@ -48,12 +51,14 @@ def _sum(checked: Checked) -> Entry:
     n, of = len(checked.wrong), len(checked.steps)
     if checked.state in (OPEN, EMPTY):
         return say(f"check.sum.{checked.state}")
+    if checked.state == UNTOLD:
+        return Wrong(say("check.sum.untold"))
     if checked.state != JUDGED:
         return Wrong(say("check.sum.none" if checked.unreadable else "check.sum.unknown"))
     if n:
         return Wrong(say_count("check.sum.wrong", of, wrong=n))
     if not checked.ok:
-        return Wrong(say("check.sum.unread"))
+        return Wrong(say("check.sum.unread" if checked.unreadable else "check.sum.part"))
     if checked.blind:
         return say("check.sum.blind", n=len(checked.blind), of=of)
     return Right(say_count("check.sum.right", of))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import mul
 from typing import Any
@@ -19,6 +19,7 @@ from blockcalc.mistakes.alternative import (
     instead,
 )
 from blockcalc.mistakes.attention.scores import Attention, Mask, each, masks
+from blockcalc.mistakes.attention.seen import listed_masks, using
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.expr import Call, Expr, Num, Slot, call, fill
 from blockcalc.ops.op import Array, Ref
@@ -26,22 +27,6 @@ from blockcalc.program.program import Equation
 
 FINITE = (-1e9, -1e4, -65504.0, -3.4028234663852886e38, -1e5, -1e8, -1e10, -1e30, -1000.0, -100.0)
 TOO_LARGE = 1e30  # adding a score to so large a number changes nothing in any format
-
-
-def _of(a: Attention, arrays: Mapping[str, Array], **words: Any) -> Iterator[Alternative]:
-    """Use other masks; yield nothing if they mask the same scores."""
-    values = {**a.block.trace.arrays, **arrays}
-    for eq in (a.step("allowed"), a.step("masked")):
-        if eq is not None:
-            with np.errstate(all="ignore"):
-                values[eq.out.name] = eq.op.forward([values[ref.name] for ref in eq.inputs])
-    last = f"{a.name}.masked"
-    if not np.array_equal(values[last], a.block.trace.arrays[last], equal_nan=True):
-        yield Alternative(arrays=arrays, words=words)
-
-
-def _listed(found: Sequence[Mask]) -> str:
-    return " and ".join(mask.label for mask in found)
 
 
 # which keys are seen -----------------------------------------------------------------------------
@@ -53,12 +38,12 @@ def mask_missing(a: Attention) -> Iterator[Alternative]:
     found = masks(a)
     for group in [[mask] for mask in found] + ([found] if len(found) > 1 else []):
         arrays = {m.name: (np.zeros_like if m.adds else np.ones_like)(m.array) for m in group}
-        yield from _of(a, arrays, mask=_listed(group))
+        yield from using(a, arrays, mask=listed_masks(group))
     eq, values = a.step("masked"), a.block.trace.arrays
     if eq is None or np.array_equal(values[eq.out.name], values[eq.inputs[0].name]):
         return
     if used := a.later(eq.out.name, eq.inputs[0]):
-        yield Alternative(used, words={"mask": _listed(found), "at": "later"})
+        yield Alternative(used, words={"mask": listed_masks(found), "at": "later"})
 
 
 @each
@@ -66,9 +51,9 @@ def mask_inverted(a: Attention) -> Iterator[Alternative]:
     """Invert a mask: visible keys are masked and masked keys visible; negate added masks."""
     for mask in masks(a):
         if not mask.allowed.all():
-            yield from _of(a, {mask.name: mask.of(~mask.allowed)}, mask=mask.label)
+            yield from using(a, {mask.name: mask.of(~mask.allowed)}, mask=mask.label)
         elif mask.adds:
-            yield from _of(a, {mask.name: -mask.array}, mask=mask.label)
+            yield from using(a, {mask.name: -mask.array}, mask=mask.label)
     eq = a.step("allowed")
     if eq is not None and not a.block.trace.arrays[eq.out.name].all():
         words = {"mask": f"{a.spec.name}.allowed"}
@@ -84,7 +69,7 @@ def mask_transposed(a: Attention) -> Iterator[Alternative]:
     """Transpose a mask: the other triangle."""
     for mask in masks(a):
         if mask.square:
-            yield from _of(a, {mask.name: mask.array.swapaxes(-1, -2)}, mask=mask.label)
+            yield from using(a, {mask.name: mask.array.swapaxes(-1, -2)}, mask=mask.label)
 
 
 def band(allowed: Array) -> tuple[int, int] | None:
@@ -124,7 +109,7 @@ def _band(
     seen = (offsets >= low) & (offsets <= high)
     if low <= high:
         arrays = {mask.name: mask.of(seen) for mask in group}
-        yield from _of(a, arrays, mask=_listed(group), **words)
+        yield from using(a, arrays, mask=listed_masks(group), **words)
 
 
 @each
@@ -134,12 +119,17 @@ def mask_off_by_one(a: Attention) -> Iterator[Alternative]:
         if high < group[0].keys - 1 and -low != high:
             yield from _band(a, group, low, high - 1, by="-1")
             yield from _band(a, group, low, high + 1, by="+1")
-    for mask in (m for m in masks(a) if m.name.endswith("padding")):
+    for mask in (m for m in masks(a) if m.key == "padding"):
         seen = mask.allowed
         after, before = seen.copy(), seen.copy()
         after[..., 1:], before[..., :-1] = seen[..., :-1], seen[..., 1:]
-        for by, other in (("+1", seen | after | before), ("-1", seen & after & before)):
-            yield from _of(a, {mask.name: mask.of(other)}, mask=mask.label, by=by)
+        fewer = [seen & after & before]
+        for end, other in ((0, after), (-1, before)):  # rows without padding lose a key too
+            rest = other.copy()
+            rest[..., end] = False
+            fewer.append(seen & rest)
+        for by, other in (("+1", seen | after | before), *(("-1", other) for other in fewer)):
+            yield from using(a, {mask.name: mask.of(other)}, mask=mask.label, by=by)
 
 
 def _windows(a: Attention) -> Iterator[tuple[list[Mask], int, int]]:
@@ -288,7 +278,7 @@ def mask_multiplied(a: Attention) -> Iterator[Alternative]:
 def mask_padding_counts(a: Attention) -> Iterator[Alternative]:
     """Give padded keys the score 0, so that each counts e⁰, while other masks are right."""
     eq, found = a.step("masked"), masks(a)
-    padding = next((m for m in found if m.name.endswith("padding")), None)
+    padding = next((m for m in found if m.key == "padding"), None)
     if eq is None or padding is None or padding.allowed.all():
         return
     total, _ = _parts(eq)
@@ -326,7 +316,7 @@ def mask_before_scale(a: Attention) -> Iterator[Alternative]:
     scaled = a.step("scaled")
     for mask in (m for m in masks(a) if m.adds and scaled is not None):
         finite = np.where(mask.allowed, mask.array, 0.0) * a.factor
-        yield from _of(a, {mask.name: np.where(mask.allowed, finite, -np.inf)})
+        yield from using(a, {mask.name: np.where(mask.allowed, finite, -np.inf)})
 
 
 MISTAKES = (

@@ -17,6 +17,7 @@ from blockcalc.mistakes.alternative import (
     instead,
     no_place,
 )
+from blockcalc.nn.attention import ADDED, KEEPERS
 from blockcalc.nn.block import program_of
 from blockcalc.nn.spec import AttentionSpec, BlockSpec
 from blockcalc.ops.elementwise import Elementwise
@@ -25,8 +26,6 @@ from blockcalc.ops.matmul import MatMul
 from blockcalc.ops.op import Array, Op, Ref
 from blockcalc.program.program import Equation
 
-KEEPERS = ("causal", "padding", "mask.keep")
-ADDED = "mask.add"
 SOFTMAX = ("weights.max", "weights.shifted", "weights.exp", "weights.sum", "weights")
 
 
@@ -119,15 +118,16 @@ def attentions(block: Block) -> Iterator[Attention]:
 
 @dataclass(frozen=True)
 class Mask:
-    """A mask of an attention: the name of its matrix, and its name in sentences."""
+    """A mask of an attention: its key, the name of its matrix, and its name in sentences."""
 
+    key: str
     name: str
     label: str
     array: Array
 
     @property
     def adds(self) -> bool:
-        return self.name.endswith(ADDED)
+        return self.key == ADDED
 
     @property
     def allowed(self) -> Array:
@@ -141,7 +141,7 @@ class Mask:
     @property
     def square(self) -> bool:
         """Tell whether it has a row for each query."""
-        return not self.name.endswith("padding") and self.array.ndim >= 2
+        return self.key != "padding" and self.array.ndim >= 2
 
     def of(self, allowed: Array) -> Array:
         """Give the matrix of another mask of this kind."""
@@ -155,9 +155,12 @@ def masks(a: Attention) -> list[Mask]:
     """List the masks that the masked scores of an attention use."""
     eq = a.step("masked")
     known = {ref.name for ref in a.block.program.inputs} if eq is not None else set()
-    keys = {f"{a.keys}.{key}": f"{a.spec.name}.{key}" for key in (*KEEPERS, ADDED)}
     right = a.block.trace.arrays
-    return [Mask(name, label, right[name]) for name, label in keys.items() if name in known]
+    return [
+        Mask(key, name, f"{a.spec.name}.{key}", right[name])
+        for key in (*KEEPERS, ADDED)
+        if (name := f"{a.keys}.{key}") in known
+    ]
 
 
 Part = Callable[[Attention], Iterator[Alternative]]

@@ -11,6 +11,7 @@ import numpy as np
 from blockcalc.mistakes.alternative import Alternative, Block, Mistake, copied, extra, instead
 from blockcalc.mistakes.attention.masks import unmasked
 from blockcalc.mistakes.attention.scores import SOFTMAX, Attention, attentions
+from blockcalc.mistakes.attention.seen import with_nan
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.expr import Num, Slot, exp
 from blockcalc.ops.movement import Movement
@@ -178,9 +179,11 @@ def _weights_over(s: Softmax, axes: tuple[int, ...], **words: str) -> Iterator[A
 
 @_each
 def softmax_heads(s: Softmax) -> Iterator[Alternative]:
-    """Take the softmax over the heads: the weights of a pair of tokens add up to 1."""
-    if s.weights is not None and "head" in s.scores.axes:
-        yield from _weights_over(s, (s.scores.axes.index("head"),))
+    """Take the softmax over the heads; where all of them are masked, 0/0 is 0 or nan."""
+    if s.weights is None or "head" not in s.scores.axes:
+        return
+    for change in _weights_over(s, (s.scores.axes.index("head"),)):
+        yield from with_nan(change, s.attention.block.trace.arrays[s.scores.name])
 
 
 @_each

@@ -1,0 +1,70 @@
+"""Another way to the same result: a step that differs while what follows from it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+from blockcalc.check.judge import (
+    EQUIVALENT,
+    FOLLOWS,
+    RIGHT,
+    ROUNDED,
+    WRONG,
+    Judged,
+    Judgement,
+    differs,
+)
+from blockcalc.mistakes.alternative import Alternative
+from blockcalc.program.program import Program
+
+
+def equivalents(
+    judgement: Judgement, steps: dict[str, Judged], ways: Mapping[str, Alternative]
+) -> None:
+    """Mark steps as another way to the same result, if one is known and what follows is right.
+
+    Parameters
+    ----------
+    judgement : Judgement
+    steps : dict
+        Changed in place.
+    ways : mapping
+        The wrong steps that are explained by another way, and by no mistake.
+    """
+    program = judgement.trace.program
+    for name in [n for n in steps if n in ways]:
+        after = program.after(name)
+        if _comes_right(judgement, [s for n, s in steps.items() if n in after], ways[name]):
+            steps[name] = replace(steps[name], verdict=EQUIVALENT)
+    other = {n for n, s in steps.items() if s.verdict == EQUIVALENT}
+    if not other:
+        return
+    before = {n: program.after(n) for n in steps if n in other or steps[n].verdict == WRONG}
+    for name, own in steps.items():
+        causes = {n for n, after in before.items() if name in after}
+        if own.verdict == FOLLOWS and causes and causes <= other:
+            steps[name] = replace(own, verdict=EQUIVALENT)
+
+
+def right_after(steps: Mapping[str, Judged], program: Program, step: str) -> bool:
+    """Tell whether all that is given after a step is right, and something is."""
+    after = program.after(step)
+    verdicts = {own.verdict for name, own in steps.items() if name in after}
+    return bool(verdicts) and verdicts <= {RIGHT, ROUNDED}
+
+
+def _comes_right(judgement: Judgement, after: Sequence[Judged], way: Alternative) -> bool:
+    """Tell whether the last given step that depends on a step, before the next mistake, is right.
+
+    It may be off by what a run that goes the other way may be, and by what the written
+    numbers before it leave open.
+    """
+    before = list(takewhile(lambda own: own.verdict != WRONG, after))
+    if not before:
+        return False
+    own = before[-1]
+    value = replace(judgement.carried, pins={}).under(way, own.step)
+    room = own.own.error + own.true.error + (judgement.carried.stored(value).error if value else 0)
+    return not differs(own.answer, own.true, room).any()
