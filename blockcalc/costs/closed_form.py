@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from blockcalc.nn.settings import AttentionSettings
+from blockcalc.notation.alphabets import Text
 from blockcalc.ops.expr import Binary, Expr, Name, Num
 from blockcalc.program.program import Program
 
@@ -19,6 +20,12 @@ Form = dict[Letters, int]  # products of letters with their coefficients
 MOST_TIMES = 8  # d_ff is written as 4 C, but not as 100 C
 LETTERS = "BTCHGKDVF"  # in the order of writing
 ONE: Form = {(): 1}
+# the products of letters that an axis may be; the first that fits is used
+AXES = {
+    "batch": "B", "token": "T", "query": "T", "key": "T", "d_model": "C", "d_ff": "F",
+    "head": "H", "kv_head": "G", "d_head": "D", "d_v_head": "V D",
+    "d_q": "HD D", "d_k": "GD HD D", "d_v": "V GV GD HD D", "d_concat": "HV HD D",
+}  # fmt: skip
 
 
 def plus(*forms: Form) -> Form:
@@ -64,11 +71,11 @@ class Forms:
         if len(x.shape) == 3:
             self.sizes["B"] = x.shape[0]
         settings = (s.settings for s in program.sections)
-        known = next((own for own in settings if isinstance(own, AttentionSettings)), None)
+        known = next((s for s in settings if isinstance(s, AttentionSettings)), None)
         heads, few = (known.n_heads, known.n_kv_heads) if known else (1, 1)
         if heads > 1:
             self.sizes["H"] = heads
-        if 1 < few < heads or (few == 1 < heads):
+        if few < heads:
             self.sizes["G"] = few
         for ref in program.refs().values():
             for axis, n in zip(ref.axes, ref.shape, strict=True):
@@ -97,27 +104,20 @@ class Forms:
     def _axes(self, axes: Sequence[str], shape: Sequence[int]) -> list[Form]:
         """Give the form of each axis of a shape; with a head axis ``d_v`` is that of one head."""
         parted = {"head", "kv_head"} & set(axes)
-        own = ("d_v_head" if axis == "d_v" and parted else axis for axis in axes)
-        return [self.axis(axis, n) for axis, n in zip(own, shape, strict=True)]
+        names = ("d_v_head" if axis == "d_v" and parted else axis for axis in axes)
+        return [self.axis(axis, n) for axis, n in zip(names, shape, strict=True)]
 
     def axis(self, axis: str, n: int) -> Form:
-        """Give the form of one axis."""
+        """Give the form of one axis; the number alone if no letters stand for it."""
         sizes = self.sizes
-        wanted: dict[str, list[Letters]] = {
-            "batch": [("B",)], "token": [("T",)], "query": [("T",)], "key": [("T",)],
-            "d_model": [("C",)], "d_head": [("D",)], "d_v": [("V",), ("G", "V"), ("G", "D"), ("H", "D"), ("D",)],
-            "d_v_head": [("V",), ("D",)], "d_ff": [("F",)], "head": [("H",)], "kv_head": [("G",)], "d_q": [("H", "D"), ("D",)],
-            "d_k": [("G", "D"), ("H", "D"), ("D",)], "d_concat": [("H", "V"), ("H", "D"), ("D",)],
-        }  # fmt: skip
         if axis == "d_qkv":
-            heads, few = (
-                ("H", "D") if "H" in sizes else ("D",),
-                ("G", "D") if "G" in sizes else None,
-            )
-            form = plus({heads: 1}, {few or heads: 2})
+            queries = ("H", "D") if "H" in sizes else ("D",)
+            keys = ("G", "D") if "G" in sizes else queries
+            form = plus({queries: 1}, {keys: 2})
             if "D" in sizes and self.value(form) == n:
                 return form
-        for letters in wanted.get(axis, []):
+        for word in AXES.get(axis, "").split():
+            letters = tuple(word)
             if all(letter in sizes for letter in letters) and self.value({letters: 1}) == n:
                 return {letters: 1}
         return {(): n}
@@ -151,6 +151,17 @@ def _without(letters: Letters, group: Letters) -> Letters:
     for letter in group:
         left.remove(letter)
     return tuple(left)
+
+
+def form_text(form: Mapping[Letters, int]) -> str:
+    """Write a form as text.
+
+    Examples
+    --------
+    >>> form_text({("C", "C"): 4, ("C",): 1})
+    '4 C² + C'
+    """
+    return Text().render(written(form))
 
 
 def written(form: Mapping[Letters, int]) -> Expr:

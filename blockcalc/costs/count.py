@@ -6,41 +6,61 @@ follow from shapes and dtypes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
 from blockcalc.costs.closed_form import Form, Forms, times
-from blockcalc.costs.plan import BITS, WEIGHTS_ONLY, Plan
+from blockcalc.costs.kept import kept_results
+from blockcalc.costs.plan import BITS, WEIGHTS_ONLY, Plan, fitting
 from blockcalc.nn.block import program_of
 from blockcalc.nn.settings import AttentionSettings, FfnSettings, NormSettings
-from blockcalc.ops.elementwise import Quotient
 from blockcalc.ops.matmul import MatMul
 from blockcalc.ops.movement import Repeat
-from blockcalc.ops.op import Op, Ref, Shape
-from blockcalc.program.program import ClosedForm, Equation, Program
+from blockcalc.ops.op import Ref, Shape
+from blockcalc.program.program import Equation, Program
 
 GROUPS = ("projections", "scores", "softmax", "ffn", "norms", "residuals", "other")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A learned matrix or vector; ``kind`` is matrix, bias or norm."""
+    """A learned matrix or vector.
+
+    ``block`` is the block of a stack that reads it first, ``part`` the section, such as ``attn``;
+    ``kind`` is matrix, bias or norm.
+    """
 
     ref: Ref
+    block: str
     part: str
     kind: str
     form: Form
 
     @property
     def count(self) -> int:
+        """Count its numbers."""
         return prod(self.ref.shape)
 
 
 @dataclass(frozen=True)
 class StepCost:
-    """One step: its operations, and the bytes that it reads and writes."""
+    """One step: its operations, and the bytes that it reads and writes.
+
+    Attributes
+    ----------
+    eq : Equation
+    group : str
+        One of ``GROUPS``.
+    flops : int
+        Its operations.
+    form, bias : Form or None
+        The closed forms of the operations of a matrix product, and of adding its bias; None for
+        other steps.
+    written, moved : int
+        The bytes of its result, and of its operands and its result.
+    """
 
     eq: Equation
     group: str
@@ -63,7 +83,7 @@ class StepCost:
 
 @dataclass(frozen=True)
 class Kept:
-    """A result that the backward pass needs."""
+    """A result that the backward pass needs, and its bytes."""
 
     ref: Ref
     bytes: int
@@ -79,6 +99,7 @@ class Adapter:
 
     @property
     def count(self) -> int:
+        """Count the numbers of both matrices."""
         return self.rank * sum(self.shape)
 
 
@@ -97,28 +118,35 @@ class Cost:
     """
 
     plan: Plan
-    made: Program | None = field(default=None, repr=False)
+    built: Program | None = field(default=None, repr=False)
 
     @cached_property
     def program(self) -> Program:
         """Give the program that is counted."""
-        return self.made or program_of(self.plan.spec, self.plan.shapes)
+        return self.built or program_of(self.plan.spec, self.plan.shapes)
 
     @cached_property
     def forms(self) -> Forms:
         """Give the letters of its sizes."""
         return Forms(self.program)
 
+    @property
+    def tokens(self) -> int:
+        """Count the tokens of all batch entries."""
+        return self.forms.sizes.get("B", 1) * self.forms.sizes["T"]
+
     # parameters ---------------------------------------------------------------------------
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """List the parameters, in the order of use."""
-        return tuple(
-            Parameter(ref, *_part(ref.name), self.forms.of(ref.axes, ref.shape))
-            for ref in self.program.inputs
-            if ref.role == "weight"
-        )
+        found: dict[str, Parameter] = {}
+        for index, eq in enumerate(self.program.equations):
+            for ref in (ref for ref in eq.inputs if ref.role == "weight"):
+                if ref.name not in found:
+                    form = self.forms.of(ref.axes, ref.shape)
+                    found[ref.name] = Parameter(ref, *_home(self.program, index), _kind(ref), form)
+        return tuple(found.values())
 
     def parameters_of(self, part: str = "", kind: str = "") -> int:
         """Count the parameters of the blocks in the program, or those of a part or kind."""
@@ -129,8 +157,8 @@ class Cost:
     @property
     def parameters_of_all(self) -> int:
         """Count the parameters of the model: all layers, and the matrices outside them."""
-        beside = sum(prod(o.shape) for o in self.plan.outside if not o.tied)
-        return self.parameters_of() * self.plan.layers + beside
+        outside = sum(o.count for o in self.plan.outside if not o.tied)
+        return self.parameters_of() * self.plan.layers + outside
 
     @property
     def adapters(self) -> tuple[Adapter, ...]:
@@ -143,6 +171,11 @@ class Cost:
             for p in self.parameters
             if p.kind == "matrix" and {p.ref.name, p.ref.name.rpartition(".")[2]} & chosen
         )
+
+    @property
+    def adapter_parameters(self) -> int:
+        """Count the parameters of LoRA, for all layers."""
+        return sum(a.count for a in self.adapters) * self.plan.layers
 
     # operations ---------------------------------------------------------------------------
 
@@ -174,6 +207,12 @@ class Cost:
             if not groups or s.group in groups
         )
 
+    @property
+    def flops_of_all(self) -> int:
+        """Count the operations of the model: all layers, and the products outside them."""
+        outside = sum(2 * self.tokens * o.count for o in self.plan.outside if o.product)
+        return self.flops_of() * self.plan.layers + outside
+
     # bytes --------------------------------------------------------------------------------
 
     @property
@@ -185,15 +224,15 @@ class Cost:
         """Count the bytes of a matrix."""
         if ref.role == "mask" or ref.part in ("keep", "allowed"):
             return prod(ref.shape)
-        touched = ref.role == "weight" and len(ref.shape) == 2
-        bits = BITS[self.plan.dtype] if touched else self.other_bits
+        matrix = ref.role == "weight" and len(ref.shape) == 2
+        bits = BITS[self.plan.dtype] if matrix else self.other_bits
         return -(-prod(ref.shape) * bits // 8)
 
     @property
     def weight_bytes(self) -> int:
         """Count the bytes of all parameters of the model."""
-        beside = [prod(o.shape) * self.other_bits // 8 for o in self.plan.outside if not o.tied]
-        return sum(self.bytes_of(p.ref) for p in self.parameters) * self.plan.layers + sum(beside)
+        outside = sum(o.count * self.other_bits // 8 for o in self.plan.outside if not o.tied)
+        return sum(self.bytes_of(p.ref) for p in self.parameters) * self.plan.layers + outside
 
     @property
     def intermediate_bytes(self) -> int:
@@ -213,9 +252,9 @@ class Cost:
     def _cached(self) -> Iterator[Ref]:
         """Find the cached keys and values: after RoPE, before they are repeated for query heads."""
         for section in self.program.top_sections():
-            own = self.program.equations[section.first : section.last]
-            if any(eq.out.part == "scores" for eq in own):
-                refs = [eq.out for eq in own if not isinstance(eq.op, Repeat)]
+            equations = self.program.equations[section.first : section.last]
+            if any(eq.out.part == "scores" for eq in equations):
+                refs = [eq.out for eq in equations if not isinstance(eq.op, Repeat)]
                 for part in ("key", "value"):
                     yield [ref for ref in refs if ref.part == part][-1]
 
@@ -224,7 +263,7 @@ class Cost:
         """List the results that the backward pass of the blocks needs, each once."""
         found: dict[str, Ref] = {}
         trained = {a.name for a in self.adapters} if self.plan.lora else None
-        for ref in _needed(self.program, trained):
+        for ref in kept_results(self.program, trained):
             found.setdefault(ref.name, ref)
         return tuple(Kept(ref, self.bytes_of(ref)) for ref in found.values())
 
@@ -240,7 +279,7 @@ class Cost:
         Gradients have the type of the weights; the two moments are fp32, and weights of 16 bits
         have a copy in fp32. With LoRA only the low-rank matrices have gradients and moments.
         """
-        adapters = sum(a.count for a in self.adapters) * self.plan.layers
+        adapters = self.adapter_parameters
         trained = adapters if self.plan.lora else self.parameters_of_all
         size = self.other_bits // 8
         wide = 4 if size == 2 else 0
@@ -252,11 +291,27 @@ class Cost:
         }
 
 
-def _part(name: str) -> tuple[str, str]:
-    """Give the part of a block and the kind of a parameter."""
-    *_, part, own = name.split(".")
-    kind = {"w": "matrix", "b": "bias"}.get(own.partition("_")[0], "norm")
-    return part, kind
+def counted(plan: Plan) -> Cost:
+    """Count a plan whose sizes may not fit.
+
+    Raises
+    ------
+    UsageError
+        They do not fit.
+    """
+    return Cost(plan, fitting(plan))
+
+
+def _home(program: Program, index: int) -> tuple[str, str]:
+    """Give the block and the section of an equation, the section without the name of the block."""
+    block, section = program.block_of(index), program.top_section_of(index)
+    outer, name = block.name if block else "", section.name if section else ""
+    return outer, name.removeprefix(f"{outer}.")
+
+
+def _kind(ref: Ref) -> str:
+    """Give the kind of a parameter: a gamma or beta is of a norm."""
+    return ref.part if ref.part in ("matrix", "bias") else "norm"
 
 
 def _group(eq: Equation, settings: object) -> str:
@@ -272,44 +327,3 @@ def _group(eq: Equation, settings: object) -> str:
     if eq.out.part == "residual":
         return "residuals"
     return "ffn" if isinstance(settings, FfnSettings) else "other"
-
-
-def _needed(program: Program, trained: Set[str] | None) -> Iterator[Ref]:
-    """Find the results that a backward pass needs if some matrices are trained, or all for None.
-
-    A section with a closed gradient, a softmax or a norm, needs the names in that gradient. Any
-    other step needs the operands in its derivatives.
-    """
-    moving = {
-        ref.name for ref in program.inputs
-        if ref.role == "data" or (ref.role == "weight" and (trained is None or ref.name in trained))
-    }  # fmt: skip
-    for index, eq in enumerate(program.equations):
-        wanted = {i for i, ref in enumerate(eq.inputs) if ref.name in moving}
-        if wanted and eq.out.part != "keep":
-            moving.add(eq.out.name)
-        section = program.section_of(index)
-        if section is not None and section.gradient is not None:
-            if isinstance(eq.op, Quotient):
-                yield from _named(section.gradient, eq)
-                continue
-            before = program.equations[index + 1 : section.last]
-            if any(isinstance(later.op, Quotient) for later in before):
-                continue
-        for i in sorted(eq.op.keeps(eq.inputs, wanted)):
-            if eq.inputs[i].role in ("computed", "data"):
-                yield eq.inputs[i]
-
-
-def _named(gradient: ClosedForm, quotient: Equation) -> list[Ref]:
-    """List the forward results in a closed gradient: the result, and operands of the quotient."""
-    named: list[Ref] = []
-
-    def write(part: str, op: Op, *refs: Ref) -> Ref:
-        named.extend(refs)
-        axes, shape = op.result(refs)
-        return Ref(part, part, axes, shape, "computed")
-
-    for _, _, operands in gradient(write, quotient, replace(quotient.out, name="")):
-        named.extend(ref for ref in operands if ref is not None)
-    return [ref for ref in (quotient.out, *quotient.inputs) if ref in named]

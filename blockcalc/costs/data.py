@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
-from blockcalc.costs.closed_form import Form, plus, written
-from blockcalc.costs.count import GROUPS, Cost
+from blockcalc.costs.closed_form import Form, form_text, plus
+from blockcalc.costs.count import GROUPS, Cost, counted
 from blockcalc.costs.growth import doubled, grown, overtaken
-from blockcalc.costs.plan import Plan, fitting
-from blockcalc.notation.alphabets import Text
+from blockcalc.costs.plan import Plan
 
 VERSION = 1
-TEXT = Text()
 
 
 def _form(form: Form | None) -> str | None:
-    return TEXT.render(written(form)) if form else None
+    return form_text(form) if form else None
 
 
 def shapes_data(plan: Plan) -> dict[str, Any]:
     """Give the shapes as plain data: ``matrices``, each with axes, letters, shape and rule."""
-    cost = Cost(plan, fitting(plan))
+    cost = counted(plan)
     program = cost.program
     given = {ref.name: (ref, "given") for ref in program.inputs}
-    made = {eq.out.name: (eq.out, eq.op.rule(eq.inputs)) for eq in program.equations}
+    computed = {eq.out.name: (eq.out, eq.op.rule(eq.inputs)) for eq in program.equations}
     matrices = {
         name: {
             "axes": list(ref.axes),
@@ -32,7 +29,7 @@ def shapes_data(plan: Plan) -> dict[str, Any]:
             "shape": list(ref.shape),
             "rule": rule,
         }
-        for name, (ref, rule) in {**given, **made}.items()
+        for name, (ref, rule) in {**given, **computed}.items()
     }
     return {"format": "blockcalc shapes", **_head(cost), "matrices": matrices}
 
@@ -60,7 +57,7 @@ def cost_data(plan: Plan, double: str | None = None) -> dict[str, Any]:
     ``cache`` and ``training`` cover all layers. With ``double``, ``growth`` has the counts at 1, 2
     and 4 times.
     """
-    cost = Cost(plan, fitting(plan))
+    cost = counted(plan)
     larger = {}
     if double:
         larger = {"axis": double, **dict(grown([cost, *doubled(cost, double)]))}
@@ -90,8 +87,8 @@ def _parameters(cost: Cost) -> dict[str, Any]:
         for p in cost.parameters
     }  # fmt: skip
     outside = {
-        own.name: {"shape": list(own.shape), "count": prod(own.shape), "tied": own.tied}
-        for own in cost.plan.outside
+        matrix.name: {"shape": list(matrix.shape), "count": matrix.count, "tied": matrix.tied}
+        for matrix in cost.plan.outside
     }
     return {
         "by_name": by_name,

@@ -6,22 +6,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import prod
 
-from blockcalc.costs.closed_form import LETTERS, Form, plus, written
-from blockcalc.costs.count import GROUPS, Cost, Parameter
+from blockcalc.costs.closed_form import LETTERS, Form, form_text, plus, written
+from blockcalc.costs.count import GROUPS, Cost, Parameter, counted
 from blockcalc.costs.growth import doubled, growth, overtaking
-from blockcalc.costs.plan import BITS, WEIGHTS_ONLY, Plan, fitting
+from blockcalc.costs.plan import BITS, WEIGHTS_ONLY, Plan
 from blockcalc.explain.document import Bar, Entry, Head, Heading, Listing, Piece, Remark, listing
 from blockcalc.messages import say
 from blockcalc.messages.words import dims, listed
-from blockcalc.notation.alphabets import Text
 from blockcalc.notation.quantities import compact, grouped, per_byte, significant, size, with_unit
-
-TEXT = Text()
 
 
 def cost_pieces(plan: Plan, double: str | None = None) -> Iterator[Piece]:
     """Explain the costs of a plan; with ``double``, also their growth along an axis."""
-    cost = Cost(plan, fitting(plan))
+    cost = counted(plan)
     larger = doubled(cost, double) if double else []
     yield cost_head(cost)
     if double:
@@ -31,14 +28,14 @@ def cost_pieces(plan: Plan, double: str | None = None) -> Iterator[Piece]:
     yield parameters(cost)
     yield from _alike(cost)
     if not cost.program.blocks and cost.parameters:
-        yield Remark(say("cost.parameters", form=TEXT.render(written(_sum(cost.parameters)))))
+        yield Remark(say("cost.parameters", form=form_text(_sum(cost.parameters))))
     if plan.lora:
         yield from lora(cost)
     yield Heading(say("heading.operations"), prose=say("prose.operations"))
     yield operations(cost)
     forms = plus(*(step.form for step in cost.steps if step.form))
     if forms and not cost.program.blocks:
-        yield Remark(say("cost.products", form=TEXT.render(written(forms))))
+        yield Remark(say("cost.products", form=form_text(forms)))
     yield from overtaking(cost)
     several = len(plan.spec.blocks) > 1
     yield Heading(
@@ -80,21 +77,13 @@ def cost_head(cost: Cost) -> Head:
 
 def headline(cost: Cost) -> str:
     """Give the parameters, the operations for each token and the KV cache in one line."""
-    tokens = cost.forms.sizes.get("B", 1) * cost.forms.sizes["T"]
     parts = [
         say("headline.parameters", n=compact(cost.parameters_of_all).replace("G", "B")),
-        say("headline.flops", n=with_unit(round(flops_of_all(cost) / tokens), "FLOP")),
+        say("headline.flops", n=with_unit(round(cost.flops_of_all / cost.tokens), "FLOP")),
     ]
     if cost.cache_bytes:
         parts.append(say("headline.cache", size=size(cost.cache_bytes)))
     return " · ".join(parts)
-
-
-def flops_of_all(cost: Cost) -> int:
-    """Count the operations of the model: all layers, and the products outside them."""
-    tokens = cost.forms.sizes.get("B", 1) * cost.forms.sizes["T"]
-    beside = sum(2 * tokens * prod(own.shape) for own in cost.plan.outside if own.product)
-    return cost.flops_of() * cost.plan.layers + beside
 
 
 def _hints(cost: Cost) -> Iterator[str]:
@@ -117,7 +106,6 @@ def _letters(cost: Cost) -> str:
 
 def parameters(cost: Cost) -> Listing:
     """List the parameters: each matrix, the parts, the block, the model."""
-    every = cost.parameters
     rows = _Rows(cost.parameters_of() or 1)
     for p in _once(cost):
         rows.add(p.ref.name, p.count, dims(p.ref.shape), p.form)
@@ -128,12 +116,12 @@ def parameters(cost: Cost) -> Listing:
         ("ffn", "bias"),
         ("", "norm"),
     ):
-        some = [p for p in every if kind == p.kind and part in ("", p.part)]
+        some = [p for p in cost.parameters if kind == p.kind and part in ("", p.part)]
         if len(some) > 1:
             key = "total.norm" if kind == "norm" else f"total.{part}.{kind}"
             rows.add(say(key), sum(p.count for p in some), form=_sum(some), total=True)
     rows.add(_whole(cost), cost.parameters_of(), total=True)
-    _beside(cost, rows)
+    _add_outside(cost, rows)
     columns = ("name", "shape", "form", "count", "share")
     return listing(columns, rows.rows, rows.totals)
 
@@ -158,36 +146,36 @@ class _Rows:
         form: Form | None = None,
         *,
         total: bool = False,
-        own: bool = True,
+        share: bool = True,
     ) -> None:
-        """Add a row, a total or not, with its share of the block if the block has it."""
-        share: Entry = Bar(count / self.most) if own else ""
-        self.rows.append((name, shape, written(form) if form else "", grouped(count), share))
+        """Add a row, a total or not, with its share of the block unless it is outside the block."""
+        bar: Entry = Bar(count / self.most) if share else ""
+        self.rows.append((name, shape, written(form) if form else "", grouped(count), bar))
         if total:
             self.totals.append(len(self.rows) - 1)
 
 
-def _beside(cost: Cost, rows: _Rows) -> None:
+def _add_outside(cost: Cost, rows: _Rows) -> None:
     """Add the layers, and the matrices outside them."""
     plan = cost.plan
     if plan.layers > 1:
-        every = cost.parameters_of() * plan.layers
-        rows.add(say("total.layers", n=grouped(plan.layers)), every, total=True, own=False)
-    for out in plan.outside:
-        name = say("total.tied", name=out.name) if out.tied else out.name
-        rows.add(name, 0 if out.tied else prod(out.shape), dims(out.shape), own=False)
+        count = cost.parameters_of() * plan.layers
+        rows.add(say("total.layers", n=grouped(plan.layers)), count, total=True, share=False)
+    for matrix in plan.outside:
+        name = say("total.tied", name=matrix.name) if matrix.tied else matrix.name
+        count = 0 if matrix.tied else matrix.count
+        rows.add(name, count, dims(matrix.shape), share=False)
     if plan.outside:
-        rows.add(say("total.model"), cost.parameters_of_all, total=True, own=False)
+        rows.add(say("total.model"), cost.parameters_of_all, total=True, share=False)
 
 
 def _once(cost: Cost) -> list[Parameter]:
     """Give the parameters of all blocks, or of the first if all have the same shapes."""
     blocks: dict[str, list[Parameter]] = {}
     for p in cost.parameters:
-        start = p.ref.name.rpartition(f"{p.part}.")[0]
-        blocks.setdefault(start, []).append(p)
-    looks = [[(p.part, p.kind, p.ref.shape) for p in own] for own in blocks.values()]
-    alike = len(looks) > 1 and all(look == looks[0] for look in looks)
+        blocks.setdefault(p.block, []).append(p)
+    shapes = [[(p.part, p.kind, p.ref.shape) for p in block] for block in blocks.values()]
+    alike = len(shapes) > 1 and all(shape == shapes[0] for shape in shapes)
     return next(iter(blocks.values())) if alike else list(cost.parameters)
 
 
@@ -199,34 +187,34 @@ def _alike(cost: Cost) -> Iterator[Piece]:
             yield Remark(say("cost.alike", n=grouped(sets)))
 
 
-def _sum(some: Iterable[Parameter]) -> Form:
-    return plus(*(p.form for p in some))
+def _sum(parameters: Iterable[Parameter]) -> Form:
+    return plus(*(p.form for p in parameters))
 
 
 def operations(cost: Cost) -> Listing:
     """List the operations of each step, then of each group."""
     rows: list[tuple[Entry, ...]] = []
     totals: list[int] = []
-    all_of = cost.flops_of() or 1
+    total = cost.flops_of() or 1
     for step in cost.steps:
         if step.flops:
             closed: Entry = written(plus(step.form, step.bias or {})) if step.form else ""
             per = per_byte(step.intensity)
             rows.append(
-                (step.eq.out.name, closed, grouped(step.flops), per, Bar(step.flops / all_of))
+                (step.eq.out.name, closed, grouped(step.flops), per, Bar(step.flops / total))
             )
     for group in GROUPS:
         if n := cost.flops_of(group):
             totals.append(len(rows))
-            rows.append((say(f"group.{group}"), "", grouped(n), "", Bar(n / all_of)))
+            rows.append((say(f"group.{group}"), "", grouped(n), "", Bar(n / total)))
     products = cost.flops_of(products=True)
     moved = sum(step.moved for step in cost.steps)
     for name, n, per in (
-        (_whole(cost), all_of, per_byte(all_of / moved)),
+        (_whole(cost), total, per_byte(total / moved)),
         (say("total.products"), products, ""),
     ):
         totals.append(len(rows))
-        rows.append((name, "", grouped(n), per, Bar(n / all_of)))
+        rows.append((name, "", grouped(n), per, Bar(n / total)))
     for name, text in _model_flops(cost):
         totals.append(len(rows))
         rows.append((name, "", text, "", ""))
@@ -234,15 +222,14 @@ def operations(cost: Cost) -> Listing:
 
 
 def _model_flops(cost: Cost) -> Iterator[tuple[str, str]]:
-    plan, sizes = cost.plan, cost.forms.sizes
-    tokens = sizes.get("B", 1) * sizes["T"]
-    total = flops_of_all(cost)
+    """Give the rows of the whole model: all layers, the products outside them, one token."""
+    plan, tokens, total = cost.plan, cost.tokens, cost.flops_of_all
     if plan.layers > 1:
         layers = cost.flops_of() * plan.layers
         yield say("total.layers", n=grouped(plan.layers)), grouped(layers)
-    for own in plan.outside:
-        if own.product:
-            yield own.name, grouped(2 * tokens * prod(own.shape))
+    for matrix in plan.outside:
+        if matrix.product:
+            yield matrix.name, grouped(2 * tokens * matrix.count)
     if plan.outside:
         yield say("total.model"), grouped(total)
     yield say("total.token"), ("≈ " if total % tokens else "") + grouped(round(total / tokens))
@@ -252,56 +239,44 @@ def memory(cost: Cost) -> Listing:
     """List the bytes that every step writes, and those kept."""
     kept = {k.ref.name for k in cost.kept}
     total = cost.intermediate_bytes or 1
-    rows: list[tuple[Entry, ...]] = []
-    first = [k for k in cost.kept if k.ref.role != "computed"]
-    for k in first:
-        rows.append(
-            (
-                k.ref.name,
-                dims(k.ref.shape),
-                grouped(k.bytes),
-                size(k.bytes),
-                say("memory.mark"),
-                "",
-            )
-        )
+
+    def row(name: str, shape: str, n: int, mark: str, bar: bool) -> tuple[Entry, ...]:
+        return name, shape, grouped(n), size(n), mark, Bar(n / total) if bar else ""
+
+    mark = say("memory.mark")
+    rows = [
+        row(k.ref.name, dims(k.ref.shape), k.bytes, mark, False)
+        for k in cost.kept
+        if k.ref.role != "computed"
+    ]
     for step in cost.steps:
-        ref, n = step.eq.out, step.written
-        mark = say("memory.mark") if ref.name in kept else ""
-        rows.append((ref.name, dims(ref.shape), grouped(n), size(n), mark, Bar(n / total)))
-    totals = []
-    one = sum(k.bytes for k in cost.kept)
-    for key, n in (("written", total), ("kept", one), ("scores", cost.score_bytes)):
-        totals.append(len(rows))
+        ref = step.eq.out
         rows.append(
-            (
-                say(f"memory.{key}"),
-                "",
-                grouped(n),
-                size(n),
-                "",
-                Bar(n / total) if n <= total else "",
-            )
+            row(ref.name, dims(ref.shape), step.written, mark if ref.name in kept else "", True)
         )
+    totals = range(len(rows), len(rows) + 3)
+    needed = sum(k.bytes for k in cost.kept)
+    for key, n in (("written", total), ("kept", needed), ("scores", cost.score_bytes)):
+        rows.append(row(say(f"memory.{key}"), "", n, "", n <= total))
     return listing(("step", "shape", "bytes", "size", "kept", "share"), rows, totals)
 
 
 def training(cost: Cost) -> Listing:
     """List the memory of training, and of the KV cache."""
-    own = cost.training
-    total = sum(own.values()) or 1
+    counts = cost.training
+    total = sum(counts.values()) or 1
     several = cost.plan.layers > 1
-    names = {key: say(f"memory.{key}") for key in own}
+    names = {key: say(f"memory.{key}") for key in counts}
     if several:
         names["kept"] = say("memory.kept.layers", n=cost.plan.layers)
     rows: list[tuple[Entry, ...]] = [
-        (names[key], grouped(n), size(n), Bar(n / total)) for key, n in own.items()
+        (names[key], grouped(n), size(n), Bar(n / total)) for key, n in counts.items()
     ]
     rows.append((say("memory.training"), grouped(total), size(total), ""))
     if cost.cache_bytes:
         cache = say("memory.cache.layers", n=cost.plan.layers) if several else say("memory.cache")
         rows.append((cache, grouped(cost.cache_bytes), size(cost.cache_bytes), ""))
-    return listing(("what", "bytes", "size", "share"), rows, [len(own)])
+    return listing(("what", "bytes", "size", "share"), rows, [len(counts)])
 
 
 def _types(cost: Cost) -> dict[str, str]:
@@ -320,25 +295,18 @@ def lora(cost: Cost) -> Iterator[Piece]:
     for a in cost.adapters:
         if a.name in once:
             pair = f"{dims((a.shape[0], rank))} + {dims((rank, a.shape[1]))}"
-            rows.append(
-                (
-                    a.name,
-                    pair,
-                    grouped(a.count),
-                    f"{significant(100 * a.count / prod(a.shape), 3)} %",
-                )
-            )
+            share = _percent(a.count, prod(a.shape))
+            rows.append((a.name, pair, grouped(a.count), share))
     yield listing(("name", "shape", "added", "of_matrix"), rows, [])
     yield from _alike(cost)
-    added = sum(a.count for a in cost.adapters) * cost.plan.layers
+    added = cost.adapter_parameters
     names = {a.name for a in cost.adapters}
     left = [name for name in once if name not in names]
-    share = f"{significant(100 * added / (cost.parameters_of_all + added), 3)} %"
-    counted = {
-        "added": grouped(added),
-        "share": share,
-        "all": grouped(cost.parameters_of_all + added),
-    }
-    yield Remark(
-        f"{say('lora.trained', **counted)}; {say('lora.untouched', names=listed(left) or say('lora.none'))}."
-    )
+    every = cost.parameters_of_all + added
+    words = {"added": grouped(added), "share": _percent(added, every), "all": grouped(every)}
+    frozen = say("lora.untouched", names=listed(left) or say("lora.none"))
+    yield Remark(f"{say('lora.trained', **words)}; {frozen}.")
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{significant(100 * part / whole, 3)} %"

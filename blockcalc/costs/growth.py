@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import log2
 
-from blockcalc.costs.count import GROUPS, Cost
-from blockcalc.costs.plan import fitting, resized
+from blockcalc.costs.count import GROUPS, Cost, counted
+from blockcalc.costs.plan import resized
 from blockcalc.explain.document import Column, Entry, Heading, Listing, Piece, Remark
 from blockcalc.messages import say
+from blockcalc.messages.words import sentences
 from blockcalc.notation.quantities import compact, grouped, significant, size
 
 MOST_TOKENS = 2**40
-LETTERS = {"tokens": "T", "batch": "B", "d_model": "C", "d_ff": "F", "heads": "H"}
+AXIS_LETTERS = {"tokens": "T", "batch": "B", "d_model": "C", "d_ff": "F", "heads": "H"}
 
 
 def overtaking(cost: Cost) -> Iterator[Piece]:
@@ -27,8 +28,9 @@ def overtakes(cost: Cost) -> str:
     tokens = overtaken(cost)
     if tokens is None:
         return say("cost.overtakes.never")
-    always = tokens == 1
-    return say("cost.overtakes.always") if always else say("cost.overtakes", n=grouped(tokens))
+    if tokens == 1:
+        return say("cost.overtakes.always")
+    return say("cost.overtakes", n=grouped(tokens))
 
 
 def overtaken(cost: Cost) -> int | None:
@@ -42,11 +44,9 @@ def overtaken(cost: Cost) -> int | None:
     tokens = cost.forms.sizes["T"]
 
     def ahead(n: int) -> bool:
-        plan = resized(cost.plan, cost.program, "tokens", n, tokens)
-        own = Cost(plan, fitting(plan))
-        return own.flops_of("projections", "scores", products=True) > own.flops_of(
-            "ffn", products=True
-        )
+        longer = counted(resized(cost.plan, cost.program, "tokens", n, tokens))
+        attention = longer.flops_of("projections", "scores", products=True)
+        return attention > longer.flops_of("ffn", products=True)
 
     if ahead(1):
         return 1
@@ -62,9 +62,14 @@ def overtaken(cost: Cost) -> int | None:
 
 
 def doubled(cost: Cost, axis: str) -> list[Cost]:
-    """Count a block with an axis of 2 and of 4 times its length."""
-    plans = (resized(cost.plan, cost.program, axis, n) for n in (2, 4))
-    return [Cost(plan, fitting(plan)) for plan in plans]
+    """Count a block with an axis of 2 and of 4 times its length.
+
+    Raises
+    ------
+    UsageError
+        The shapes do not fit at that length.
+    """
+    return [counted(resized(cost.plan, cost.program, axis, n)) for n in (2, 4)]
 
 
 def growth(cost: Cost, larger: Sequence[Cost], axis: str) -> Iterator[Piece]:
@@ -72,14 +77,14 @@ def growth(cost: Cost, larger: Sequence[Cost], axis: str) -> Iterator[Piece]:
     costs = [cost, *larger]
     prose = say("prose.growth", axis=axis)
     if axis in ("d_model", "heads"):
-        prose += " " + say(f"growth.note.{axis}")
+        prose = sentences([prose, say(f"growth.note.{axis}")])
     yield Heading(say("heading.growth"), prose=prose)
     rows: list[tuple[Entry, ...]] = []
     for key, counts in grown(costs):
         if any(counts):
             write = size if key.startswith("bytes.") else compact
             rows.append((say(f"growth.{key}"), *map(write, counts), exponent(counts)))
-    now = cost.plan.layers if axis == "layers" else cost.forms.sizes.get(LETTERS[axis], 1)
+    now = cost.plan.layers if axis == "layers" else cost.forms.sizes.get(AXIS_LETTERS[axis], 1)
     columns = [Column(say("column.what"), "text")]
     columns += [Column(f"{axis} {grouped(now * n)}", "number") for n in (1, 2, 4)]
     columns.append(Column(say("column.exponent"), "number"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
@@ -30,8 +31,24 @@ from blockcalc.program.program import Program
 class Sizes:
     """The sizes of a block, and its kind.
 
-    ``bias`` tells whether projections and the FFN have biases and norms a beta, ``qkv_bias``
-    whether queries, keys and values have biases (None: the same as ``bias``).
+    Attributes
+    ----------
+    d_model, d_ff, heads, tokens, batch, layers : int
+        At least 1.
+    kv_heads : int
+        The heads of keys and values; 0 for as many as ``heads``.
+    d_head : int
+        The width of a head; 0 for d_model / heads.
+    gated : bool
+        Whether the FFN is gated.
+    norm_kind, order, activation : str
+        Keys of ``NORMS``, ``ORDERS`` and ``ACTIVATIONS``.
+    bias : bool
+        Whether projections and the FFN have biases, and norms a beta.
+    qkv_bias : bool or None
+        Whether queries, keys and values have biases; None for the same as ``bias``.
+    rope, causal : bool
+        Whether there are rotary positions, and a causal mask.
     """
 
     d_model: int = 512
@@ -52,12 +69,13 @@ class Sizes:
     causal: bool = False
 
     def __post_init__(self) -> None:
-        """Check the type of every size, its least value and its words.
+        """Check every field.
 
         Raises
         ------
         UsageError
-            A size is not what its field says, or the heads do not divide.
+            A field has the wrong type, too small a size or an unknown word, or the heads do not
+            divide d_model.
         """
         for name in WHOLE:
             low = 0 if name in ("kv_heads", "d_head") else 1
@@ -103,10 +121,12 @@ class Sizes:
         widths = {"attn.w_q": (c, q), "attn.w_k": (c, k), "attn.w_v": (c, k), "attn.w_o": (q, c)}
         names = ("w_gate", "w_up", "w_down") if self.gated else ("w_1", "w_2")
         widths |= {f"ffn.{name}": (f, c) if name == names[-1] else (c, f) for name in names}
+        biased = dict.fromkeys(widths, self.bias)
+        if self.qkv_bias is not None:
+            biased |= dict.fromkeys(("attn.w_q", "attn.w_k", "attn.w_v"), self.qkv_bias)
         for name, shape in widths.items():
             found[name] = shape
-            inner = self.bias if self.qkv_bias is None else self.qkv_bias
-            if inner if name[-1] in "qkv" and name.startswith("attn") else self.bias:
+            if biased[name]:
                 found[name.replace(".w_", ".b_")] = (shape[1],)
         for norm in self.norms:
             found[f"{norm}.gamma"] = (c,)
@@ -143,12 +163,7 @@ def resized(plan: Plan, program: Program, axis: str, to: int, of: int = 1) -> Pl
     """Give a plan in which the length of an axis is multiplied by ``to / of``.
 
     With ``d_model`` the width of a head changes and the number of heads is kept; with ``heads`` the
-    width of a head is kept.
-
-    Raises
-    ------
-    UsageError
-        The shapes do not fit at that size.
+    width of a head is kept. The shapes need not fit at that size; see ``fitting``.
     """
     if axis == "layers":
         return replace(plan, layers=plan.layers * to // of)
@@ -166,18 +181,19 @@ def resized(plan: Plan, program: Program, axis: str, to: int, of: int = 1) -> Pl
 
 
 def _resized(block: BlockSpec, axis: str, to: int, of: int) -> BlockSpec:
-    def change(own: AttentionSpec) -> AttentionSpec:
+    def change(attn: AttentionSpec) -> AttentionSpec:
         if axis == "heads":
-            own = replace(own, n_heads=own.n_heads * to // of, n_kv_heads=own.n_kv_heads * to // of)
-        if axis == "d_model" and own.rope:
-            own = replace(own, rope=replace(own.rope, dims=own.rope.dims * to // of))
-        return own
+            heads, few = attn.n_heads * to // of, attn.n_kv_heads * to // of
+            attn = replace(attn, n_heads=heads, n_kv_heads=few)
+        if axis == "d_model" and attn.rope:
+            attn = replace(attn, rope=replace(attn.rope, dims=attn.rope.dims * to // of))
+        return attn
 
     return block.with_attention(change)
 
 
 def fitting(plan: Plan) -> Program:
-    """Build the program of a plan; raise an error if its sizes do not fit."""
+    """Build the program of a plan; raise a UsageError if its sizes do not fit."""
     try:
         return program_of(plan.spec, plan.shapes)
     except (Missing, Misfit) as error:
@@ -188,7 +204,19 @@ def fitting(plan: Plan) -> Program:
 
 @dataclass(frozen=True)
 class Model:
-    """A published model: its sizes, the matrices outside its blocks, and the source."""
+    """A published model.
+
+    Attributes
+    ----------
+    title, source : str
+        Its name, and where its sizes are from.
+    sizes : mapping
+        The fields of its ``Sizes``.
+    outside : callable
+        Takes d_model and gives the matrices outside its blocks.
+    positions : int
+        The number of tokens that it supports; 0 if there is no limit.
+    """
 
     title: str
     source: str
@@ -197,26 +225,29 @@ class Model:
     positions: int = 0
 
     def _outside(self, sizes: Sizes, changed: bool) -> Iterator[Outside]:
-        """Give the matrices outside; ``bias`` also sets whether the final norm has a beta."""
-        for own in self.outside(sizes.d_model):
-            norm, _, part = own.name.rpartition(".")
+        """Give the matrices outside; if ``changed``, the final norm has a beta as the sizes say."""
+        for matrix in self.outside(sizes.d_model):
+            norm, _, part = matrix.name.rpartition(".")
             if norm != "final norm" or not changed:
-                yield own
+                yield matrix
             elif part == "gamma":
-                yield own
+                yield matrix
                 if sizes.bias and NORMS[sizes.norm_kind].shifts:
-                    yield replace(own, name=f"{norm}.beta")
+                    yield replace(matrix, name=f"{norm}.beta")
 
     def plan(self, **changes: object) -> Plan:
         """Make its plan, with changed sizes. Without biases its norms have no beta either."""
         sizes = Sizes(**{**self.sizes, **changes})  # type: ignore[arg-type]
         outside = tuple(self._outside(sizes, "bias" in changes or "norm_kind" in changes))
-        own = {"title": self.title, "source": self.source, "positions": self.positions}
-        return sizes.plan(outside=outside, **own)
+        about = {"title": self.title, "source": self.source, "positions": self.positions}
+        return sizes.plan(outside=outside, **about)
 
 
 def with_axes(plan: Plan, sizes: Mapping[str, int]) -> Plan:
-    """Give a plan of a file with other numbers of tokens, batch entries or layers."""
+    """Give a plan of a file with other numbers of tokens, batch entries or layers.
+
+    A stack has its own layers; a UsageError is raised for others, or if shapes do not fit.
+    """
     if "layers" in sizes and len(plan.spec.blocks) > 1:
         raise UsageError(Fault(say("plan.stack_layers")))
     for axis, n in sizes.items():
@@ -231,6 +262,11 @@ def with_lora(plan: Plan, dtype: str, rank: int = 0, names: str | None = None) -
     """Give a plan with a dtype of weights, and LoRA on the matrices of some keys.
 
     By default LoRA adapts w_q and w_v, as in the paper, or the fused matrix that contains both.
+
+    Raises
+    ------
+    UsageError
+        There are names but no rank, or a name is not that of a matrix.
     """
     if names is not None and not rank:
         raise UsageError(Fault(say("plan.lora_rank")))
@@ -266,6 +302,11 @@ class Outside:
     shape: Shape
     tied: bool = False
     product: bool = False
+
+    @property
+    def count(self) -> int:
+        """Count its numbers."""
+        return prod(self.shape)
 
 
 @dataclass(frozen=True)

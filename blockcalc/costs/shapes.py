@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from blockcalc.costs.closed_form import written
-from blockcalc.costs.count import Cost
+from blockcalc.costs.closed_form import form_text
+from blockcalc.costs.count import Cost, counted
 from blockcalc.costs.explain import cost_head
-from blockcalc.costs.plan import Plan, fitting
+from blockcalc.costs.plan import Plan
 from blockcalc.explain.document import Entry, Head, Heading, Listing, Piece, listing
 from blockcalc.messages import say
 from blockcalc.messages.words import dims
-from blockcalc.notation.alphabets import Text
-
-TEXT = Text()
 
 
 def shape_pieces(plan: Plan) -> Iterator[Piece]:
     """List the shapes, with the rule that gives each."""
-    cost = Cost(plan, fitting(plan))
+    cost = counted(plan)
     head = cost_head(cost)
     kept = tuple(f for f in head.facts if f[0] != say("fact.counting"))
     kept += ((say("fact.walk"), (in_short(cost),)),)
@@ -49,7 +46,7 @@ def walk(cost: Cost) -> Listing:
 def _bracketed(cost: Cost, axes: Sequence[str], shape: Sequence[int]) -> str:
     """Write axes in letters: [B, H, T, D]."""
     forms = cost.forms.each(axes, shape)
-    return "[" + ", ".join(TEXT.render(written(form)) for form in forms) + "]"
+    return "[" + ", ".join(map(form_text, forms)) + "]"
 
 
 STATIONS = ("query", "scores", "weighted", "hidden", "out")

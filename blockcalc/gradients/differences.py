@@ -9,14 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from blockcalc.errors import Fault, UsageError
-from blockcalc.gradients.loss import choose_loss, loss_value
+from blockcalc.gradients.loss import choose_loss, operands_of
 from blockcalc.gradients.run import gradient_of, norm_of, scale
 from blockcalc.messages import say
 from blockcalc.nn.spec import Spec
 from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.evaluate import arrays
-from blockcalc.ops.expr import Binary, Call, Expr, Num, Slot, call, substitute, walk
+from blockcalc.ops.expr import Binary, Call, Expr, Num, Slot, call, fill, walk
 from blockcalc.ops.op import Array
+from blockcalc.ops.reduce import Whole
 from blockcalc.program.loss import Loss
 from blockcalc.program.program import Equation, Program
 from blockcalc.program.trace import Trace
@@ -86,29 +87,36 @@ class _LossOfEntry:
         self.arrays = {ref.name: trace.arrays[ref.name] for ref in program.inputs}
         self.other = trace.arrays.get(loss.matrix)
         self.base = float(trace.arrays["loss"][0])
-        self.noise = ROUND_OFF * sum(self._felt(eq) for eq in program.equations)
+        self.noise = ROUND_OFF * sum(self._effect(eq) for eq in program.equations)
 
-    def _felt(self, eq: Equation) -> float:
+    def _effect(self, eq: Equation) -> float:
         """Estimate the effect of a step's round-off on the loss: its gradient times its terms."""
         slope = np.abs(gradient_of(self.trace, eq.out.name))
         value = np.abs(self.trace.arrays[eq.out.name])
         size = eq.op.magnitude([self.trace.arrays[ref.name] for ref in eq.inputs])
         with np.errstate(all="ignore"):
-            felt = slope * (value if size is None else np.maximum(value, size))
-        return float(np.sum(felt[np.isfinite(felt)]))
+            effect = slope * (value if size is None else np.maximum(value, size))
+        return float(np.sum(effect[np.isfinite(effect)]))
 
     def __call__(self, name: str, at: tuple[int, ...], h: float) -> tuple[float, float]:
         """Give the loss with one entry changed by h, and the actual change in floating point."""
         values = self.values(name, at, h)
         out = values[self.program.equations[-1].out.name]
         moved = float(values[name][at] - self.arrays[name][at])
-        return loss_value(self.loss, out, self.other), moved
+        return self._loss_of(out), moved
+
+    def _loss_of(self, out: Array) -> float:
+        """Compute the loss of a result; every |u| in its term keeps its side of 0."""
+        before = self.trace.arrays[self.program.equations[-1].out.name]
+        operands = [operands_of(self.loss, y, self.other) for y in (out, before)]
+        held = Whole(_held(self.loss.tree, len(operands[0])), self.loss.mean)
+        return float(held.forward([x for side in operands for x in side])[0])
 
     def values(self, name: str, at: tuple[int, ...], h: float) -> dict[str, Array]:
         """Compute all values with one entry changed by h."""
         changed = self.arrays[name].copy()
         changed[at] += h
-        return _moved(self.program, {**self.arrays, name: changed}, self.trace)
+        return _recomputed(self.program, {**self.arrays, name: changed}, self.trace)
 
     def longest(self, name: str, at: tuple[int, ...], h: float) -> float:
         """Estimate, from a step of h, the step at which the loss is no longer linear.
@@ -118,13 +126,14 @@ class _LossOfEntry:
         """
         for _ in range(MOST_SHORTER):
             values = self.values(name, at, h)
-            bent = max((self._bent(eq, values) for eq in self.program.equations), default=0.0)
-            if bent <= 2 * BEND:
+            change = max((self._change(eq, values) for eq in self.program.equations), default=0.0)
+            if change <= 2 * BEND:
                 break
-            h *= BEND / bent  # beyond the linear range ``bent`` is too small: measure again
+            h *= BEND / change  # beyond the linear range it is too small: measure again
         return h
 
-    def _bent(self, eq: Equation, values: Mapping[str, Array]) -> float:
+    def _change(self, eq: Equation, values: Mapping[str, Array]) -> float:
+        """Give the largest change of an operand relative to the scale on which its step curves."""
         if not isinstance(eq.op, Elementwise):
             return 0.0
         base = [self.trace.arrays[ref.name] for ref in eq.inputs]
@@ -132,24 +141,24 @@ class _LossOfEntry:
         with np.errstate(all="ignore"):
             if isinstance(eq.op, Quotient):
                 change, divisor = eq.op.aligned([np.abs(moved[0] - base[0]), base[1]])
-                own = np.where(divisor == 0, 0.0, change / divisor)
+                relative = np.where(divisor == 0, 0.0, change / divisor)
             elif any(isinstance(e, Call) and e.function in CURVED for e in walk(eq.op.body)):
-                own = np.abs(moved[0] - base[0])
+                relative = np.abs(moved[0] - base[0])
             else:
                 return 0.0
-        return float(np.nanmax(own, initial=0.0))
+        return float(np.nanmax(relative, initial=0.0))
 
     def slope(self, name: str, at: tuple[int, ...], h: float) -> tuple[float, float]:
         """Give the central difference, and its round-off."""
         (up, right), (down, left) = self(name, at, h), self(name, at, -h)
-        wide = right - left
-        if not wide:
+        width = right - left
+        if not width:
             return math.nan, math.inf
-        noise = (self.noise + ROUND_OFF * (abs(up) + abs(down))) / wide
-        curve = abs(up + down - 2 * self.base) / (wide / 2) ** 2
+        noise = (self.noise + ROUND_OFF * (abs(up) + abs(down))) / width
+        curvature = abs(up + down - 2 * self.base) / (width / 2) ** 2
         # the changed entry itself is rounded
-        blur = ROUND_OFF * float(np.abs(self.arrays[name]).max())
-        return (up - down) / wide, noise + curve * blur
+        shift = ROUND_OFF * float(np.abs(self.arrays[name]).max())
+        return (up - down) / width, noise + curvature * shift
 
 
 def _difference(name: str, moved: _LossOfEntry, exact: Array, top: float) -> Difference:
@@ -157,13 +166,12 @@ def _difference(name: str, moved: _LossOfEntry, exact: Array, top: float) -> Dif
     numeric = np.zeros_like(exact)
     wrong = unjudged = 0
     for at in np.ndindex(exact.shape):
-        near, error = _estimate(name, at, moved, float(exact[at]), top)
-        off = abs(near - float(exact[at]))
-        if error > ENOUGH * max(top, abs(near)):
-            near, unjudged = float(exact[at]), unjudged + 1
-        elif off > AGREES * top + error:
+        estimate, error = _estimate(name, at, moved, float(exact[at]), top)
+        if error > ENOUGH * max(top, abs(estimate)):
+            estimate, unjudged = float(exact[at]), unjudged + 1
+        elif abs(estimate - float(exact[at])) > AGREES * top + error:
             wrong += 1
-        numeric[at] = near
+        numeric[at] = estimate
     largest = float(np.abs(exact - numeric).max())
     norms = norm_of(exact), norm_of(numeric)
     return Difference(name, *norms, largest, largest / top, wrong, unjudged)
@@ -187,19 +195,19 @@ def _estimate(
     if abs(usual[0] - exact) <= AGREES * top:
         return usual[0], 0.0
     h = moved.longest(name, at, STEP * max(1.0, size))
-    best, before, freed = (math.nan, math.inf), (math.nan, math.inf), [math.nan, math.nan]
+    best, before, limits = (math.nan, math.inf), (math.nan, math.inf), [math.nan, math.nan]
     for _ in range(STEPS):
         slope, noise = moved.slope(name, at, h)
-        freed.append(slope + (slope - before[0]) / (SHORTER**2 - 1))
-        spread = max(freed[-3:]) - min(freed[-3:])
+        limits.append(slope + (slope - before[0]) / (SHORTER**2 - 1))
+        spread = max(limits[-3:]) - min(limits[-3:])
         if math.isfinite(spread + noise) and spread + noise < best[1]:
-            best = freed[-2], spread + noise
+            best = limits[-2], spread + noise
         before = slope, noise
         h /= SHORTER
     return best
 
 
-def _moved(program: Program, values: dict[str, Array], trace: Trace) -> dict[str, Array]:
+def _recomputed(program: Program, values: dict[str, Array], trace: Trace) -> dict[str, Array]:
     """Compute a block forward with changed values.
 
     Every ReLU and |u| keeps its branch, and an undefined row of a norm stays 0.
@@ -217,8 +225,8 @@ def _moved(program: Program, values: dict[str, Array], trace: Trace) -> dict[str
                 values[eq.out.name] = eq.op.forward(inputs)
             if isinstance(eq.op, Quotient):
                 base = [trace.arrays[ref.name] for ref in eq.inputs]
-                nothing = eq.op.aligned([base[0], base[1]])[1] == 0
-                values[eq.out.name] = np.where(nothing, 0.0, values[eq.out.name])
+                undefined = eq.op.aligned([base[0], base[1]])[1] == 0
+                values[eq.out.name] = np.where(undefined, 0.0, values[eq.out.name])
     return values
 
 
@@ -227,12 +235,12 @@ def _held(body: Expr, n: int) -> Expr:
 
     The n slots after those of the body are its operands before the step.
     """
+    before = [Slot(i + n) for i in range(n)]
     match body:
         case Call(function="max", args=(Num(value=0.0), u)):
-            was = substitute(u, lambda e: Slot(e.index + n) if isinstance(e, Slot) else e)
-            return _held(u, n) * call("step", was)
+            return _held(u, n) * call("step", fill(u, before))
         case Call(function="abs", args=(u,)):
-            was = substitute(u, lambda e: Slot(e.index + n) if isinstance(e, Slot) else e)
+            was = fill(u, before)
             return _held(u, n) * call("over", was, call("abs", was))
         case Call(function=function, args=args):
             return Call(function, tuple(_held(arg, n) for arg in args))

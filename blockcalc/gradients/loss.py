@@ -22,7 +22,9 @@ def choose_loss(spec: Spec, kind: str | None = None) -> Loss:
     Raises
     ------
     UsageError
-        There is no such loss, or it needs a matrix that is not given.
+        There is no such loss, it needs a matrix that is not given, or there is no step.
+    InputError
+        Its matrix does not have the shape of the result.
     """
     out = _result(spec)
     like_x = out.shape == spec.arrays["x"].shape
@@ -30,8 +32,8 @@ def choose_loss(spec: Spec, kind: str | None = None) -> Loss:
         kind = spec.loss or (DEFAULT if like_x else OTHERWISE).kind
     require_word("loss", kind, LOSSES)
     loss = LOSSES[kind]
-    own = loss.key == "target" and like_x
-    if loss.matrix and loss.matrix not in spec.arrays and not own:
+    by_default = loss.key == "target" and like_x
+    if loss.matrix and loss.matrix not in spec.arrays and not by_default:
         raise UsageError(Fault(say("loss.needs", kind=kind, key=loss.key)))
     if loss.matrix in spec.arrays and spec.arrays[loss.matrix].shape != out.shape:
         sizes = {"has": dims(spec.arrays[loss.matrix].shape), "wanted": dims(out.shape)}
@@ -78,7 +80,11 @@ def loss_of(spec: Spec, loss: Loss) -> float:
 
 def loss_value(loss: Loss, out: Array, other: Array | None) -> float:
     """Compute a loss from the result and its matrix."""
-    operands = [out] if other is None else [out, other]
-    if loss.difference:
-        operands = [out - other]
-    return float(Whole(loss.tree, loss.mean).forward(operands)[0])
+    return float(Whole(loss.tree, loss.mean).forward(operands_of(loss, out, other))[0])
+
+
+def operands_of(loss: Loss, out: Array, other: Array | None) -> list[Array]:
+    """Give the operands of the summed term: result and matrix, or their difference."""
+    if other is None:
+        return [out]
+    return [out - other] if loss.difference else [out, other]

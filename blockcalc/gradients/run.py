@@ -36,6 +36,17 @@ def work_gradients(
         If given, every weight gets a new value, ``new.attn.w_q``: the weight minus rate times its
         gradient.
 
+    Returns
+    -------
+    Trace
+        The forward pass, then the loss and the gradients: ``grad.attn.q`` is that of ``attn.q``,
+        with its shape.
+
+    Raises
+    ------
+    UsageError
+        The loss cannot be computed, or the block stops inside a shifted softmax.
+
     Examples
     --------
     >>> from blockcalc import load
@@ -76,9 +87,9 @@ def parameters(program: Program) -> list[Ref]:
 
 def gradient_of(trace: Trace, name: str) -> Array:
     """Give the gradient of a matrix; 0 if the loss does not depend on it."""
-    own = f"grad.{name}"
-    found = trace.program.aliases.get(own, own)
-    return trace.arrays.get(found, np.zeros_like(trace.arrays[name]))
+    step = f"grad.{name}"
+    step = trace.program.aliases.get(step, step)
+    return trace.arrays.get(step, np.zeros_like(trace.arrays[name]))
 
 
 def scale(trace: Trace) -> float:

@@ -18,7 +18,24 @@ from blockcalc.program.trace import Trace
 
 @dataclass(frozen=True)
 class StackBlock:
-    """A block of a stack: loss, gradient norm, RMS of the output, shares of its branches."""
+    """A block of a stack, measured.
+
+    Attributes
+    ----------
+    order : str
+        A key of ``ORDERS``.
+    blocks, block : int
+        The number of blocks of the stack, and the index of this one, from 0.
+    loss : float
+        The loss of the stack.
+    norm : float
+        The norm of the gradient with respect to all parameters of the block.
+    rms : float
+        The root mean square of its output.
+    shares : tuple of float or None
+        The norm of the output of each sublayer relative to that of the residual before it; None
+        where that is 0.
+    """
 
     order: str
     blocks: int
@@ -46,7 +63,7 @@ def depths(spec: Spec, counts: list[int], kind: str | None) -> Iterator[StackBlo
     Raises
     ------
     UsageError
-        The file is a stack already.
+        The file is a stack already, or stops before the end of its block.
     """
     if len(spec.blocks) > 1 or spec.blocks[0].keys:
         raise UsageError(Fault(say("depths.stack")))
@@ -54,16 +71,16 @@ def depths(spec: Spec, counts: list[int], kind: str | None) -> Iterator[StackBlo
         raise UsageError(Fault(say("depths.stop")))
     for order in ORDERS:
         for n in counts:
-            own = stacked(spec, n).with_order(order)
-            trace = work_gradients(own, kind)
+            trace = work_gradients(stacked(spec, n).with_order(order), kind)
             for i in range(n):
                 yield _measured(trace, order, n, i)
 
 
 def _measured(trace: Trace, order: str, n: int, i: int) -> StackBlock:
+    """Measure block ``i`` of a stack of ``n``."""
     start = f"blocks.{i}."
-    own = [ref.name for ref in parameters(trace.program) if ref.name.startswith(start)]
-    norm = norm_of(np.array([norm_of(gradient_of(trace, name)) for name in own]))
+    names = [ref.name for ref in parameters(trace.program) if ref.name.startswith(start)]
+    norm = norm_of(np.array([norm_of(gradient_of(trace, name)) for name in names]))
     out = trace[f"blocks.{i}"]
     shares = tuple(_shares(trace, start))
     rms = norm_of(out) / sqrt(out.size)

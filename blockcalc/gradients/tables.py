@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from blockcalc.explain.document import Column, Heading, Listing, Piece, Remark
-from blockcalc.gradients.differences import Difference
-from blockcalc.gradients.stacks import StackBlock
+from blockcalc.explain.document import Column, Entry, Heading, Listing, Piece, Remark
 from blockcalc.messages import say
 from blockcalc.nn.orders import SUBLAYERS
 from blockcalc.notation.quantities import significant
+
+if TYPE_CHECKING:  # every backward pass has a table, but few have these
+    from blockcalc.gradients.differences import Difference
+    from blockcalc.gradients.stacks import StackBlock
+
+KINDS = {
+    "name": "name",
+    "step": "name",
+    **dict.fromkeys(("shape", "formula", "where", "reason", "order"), "text"),
+}
+
+
+def listing(
+    columns: Sequence[str], rows: Sequence[tuple[Entry, ...]], totals: Sequence[int] = ()
+) -> Listing:
+    """Make a Listing from the keys of its columns and its rows."""
+    heads = tuple(Column(say(f"column.{key}"), KINDS.get(key, "number")) for key in columns)
+    return Listing(heads, tuple(rows), tuple(totals))
 
 
 def descent(before: float, after: float, rate: float, digits: int) -> Iterator[Piece]:
@@ -37,14 +54,7 @@ def numeric(found: Sequence[Difference]) -> Iterator[Piece]:
         )
         for d in found
     ]
-    columns = (
-        ("name", "name"),
-        ("norm", "number"),
-        ("numeric", "number"),
-        ("difference", "number"),
-        ("relative", "number"),
-    )
-    yield Listing(tuple(Column(say(f"column.{key}"), kind) for key, kind in columns), tuple(rows))
+    yield listing(("name", "norm", "numeric", "difference", "relative"), rows)
     worst = max(found, key=lambda d: d.relative)
     for d in found:
         if d.unjudged:
@@ -74,8 +84,4 @@ def stacks(found: Sequence[StackBlock], counts: Sequence[int], loss: str) -> Ite
         )
     most = max(len(d.shares) for d in found)
     shares_of = [f"{key}_share" for key in SUBLAYERS[:most]]
-    heads = ("order", "blocks", "loss", "block", "norm", "rms", *shares_of)
-    columns = tuple(
-        Column(say(f"column.{key}"), "text" if key == "order" else "number") for key in heads
-    )
-    yield Listing(columns, tuple(rows))
+    yield listing(("order", "blocks", "loss", "block", "norm", "rms", *shares_of), rows)

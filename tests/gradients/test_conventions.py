@@ -12,6 +12,8 @@ from blockcalc.errors import InputError, UsageError
 from blockcalc.gradients.differences import differences
 from blockcalc.gradients.run import gradient_of, norm_of, parameters, work_gradients
 from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.ops.derivative import derivative
+from blockcalc.ops.evaluate import arrays
 from blockcalc.reading.load import load
 from tests.helpers import THREE, gradient_steps
 
@@ -108,9 +110,6 @@ def test_rounding_is_of_the_forward_pass_alone() -> None:
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_slopes_stay_in_range(name: str) -> None:
-    from blockcalc.ops.derivative import derivative
-    from blockcalc.ops.evaluate import arrays
-
     xs = np.array([-1e3, -705.0, -30.0, 30.0, 1e3])
     slopes = np.broadcast_to(arrays(derivative(ACTIVATIONS[name].op.body, 0), [xs]), xs.shape)
     assert np.isfinite(slopes).all()

@@ -13,6 +13,7 @@ from blockcalc import BlockcalcError
 from blockcalc.explain.document import Remark
 from blockcalc.gradients.differences import Difference, differences
 from blockcalc.gradients.run import gradient_of, scale, work_gradients
+from blockcalc.gradients.tables import numeric
 from blockcalc.nn.spec import Spec
 from blockcalc.program.trace import Trace
 from blockcalc.reading.load import load
@@ -139,8 +140,6 @@ def test_numeric_notices_a_wrong_gradient() -> None:
 
 
 def test_remarks_are_of_numbers() -> None:
-    from blockcalc.gradients.tables import numeric
-
     spec = load(THREE)
     trace = work_gradients(spec)
     trace = changed_trace(trace, "grad.attn.w_v", 1)

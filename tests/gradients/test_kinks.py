@@ -13,6 +13,7 @@ from blockcalc.gradients.run import work_gradients
 from blockcalc.nn.activations import ACTIVATIONS, Activation
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.expr import Expr, Slot, call
+from blockcalc.program.loss import LOSSES, Loss
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,15 @@ def test_a_kink_of_any_activation_is_held_to_its_side(
     at_the_kink = replace(spec, arrays={**spec.arrays, "ffn.w_1": np.zeros((3, 2))})
     for own in (spec, at_the_kink):
         assert not any(d.wrong for d in differences(own, "sum", work_gradients(own, "sum")))
+
+
+def test_a_kink_of_the_loss_is_held_to_its_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    away = Loss("away", abs, key="target", symbol="Y", difference=True, mean=True)
+    monkeypatch.setitem(LOSSES, "away", away)
+    spec = blockcalc.sample("three_features")
+    out = blockcalc.run(spec)["out"]
+    for off in (0.0, 1e-12, 1e-9, 1e-3):
+        target = out - off * np.sign(np.arange(out.size).reshape(out.shape) % 3 - 1.0)
+        near = replace(spec, arrays={**spec.arrays, "loss.target": target})
+        trace = work_gradients(near, "away")
+        assert not any(d.wrong for d in differences(near, "away", trace))

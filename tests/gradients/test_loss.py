@@ -13,6 +13,7 @@ from blockcalc.gradients.loss import loss_after
 from blockcalc.gradients.run import gradient_of, work_gradients
 from blockcalc.notation.alphabets import Latex, Text
 from blockcalc.reading.load import load
+from blockcalc.views.errors import report
 from tests.helpers import THREE
 from tests.named import LOSSES
 
@@ -42,8 +43,6 @@ def test_one_step_of_descent_lowers_the_loss() -> None:
     ],
 )
 def test_a_loss_that_cannot_be(loss: Any, said: str) -> None:
-    from blockcalc.views.errors import report
-
     spec = load(THREE)
     data = {"x": spec.arrays["x"], "attn": {k[5:]: v for k, v in spec.arrays.items() if k[:4] == "attn"},
             "ffn": {k[4:]: v for k, v in spec.arrays.items() if k[:3] == "ffn"}, "loss": loss}  # fmt: skip

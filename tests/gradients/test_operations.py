@@ -10,7 +10,8 @@ import pytest
 import blockcalc
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.elementwise import Centered, Elementwise
-from blockcalc.ops.expr import Call, Cell, Expr
+from blockcalc.ops.evaluate import evaluate
+from blockcalc.ops.expr import Call, Cell, Expr, Name, walk
 from blockcalc.ops.op import Array, Op, Ref
 from blockcalc.program.backward import with_gradients
 from blockcalc.program.loss import LOSSES
@@ -43,14 +44,10 @@ def _operands(eq: Equation) -> list[Array]:
 
 
 def _name(ref: Ref) -> Expr:
-    from blockcalc.ops.expr import Name
-
     return Name(ref.symbol)
 
 
 def _work(tree: Expr, xs: list[Array]) -> float:
-    from blockcalc.ops.evaluate import evaluate
-
     return float(
         evaluate(tree, lambda e: float(xs[e.operand][e.at]) if isinstance(e, Cell) else 0.0)
     )
@@ -87,8 +84,6 @@ def _chooses(op: Op) -> bool:
 
 
 def _calls(op: Op) -> list[Expr]:
-    from blockcalc.ops.expr import walk
-
     return list(walk(op.body)) if isinstance(op, Elementwise) else []
 
 

@@ -9,18 +9,19 @@ import pytest
 
 import blockcalc
 from blockcalc.nn.activations import ACTIVATIONS
+from blockcalc.nn.layers import linear
+from blockcalc.ops.matmul import MatMul
 from blockcalc.ops.op import Ref
 from blockcalc.program.backward import with_gradients
+from blockcalc.program.builder import Builder
 from blockcalc.program.loss import LOSSES
+from blockcalc.program.trace import steps
 from blockcalc.reading.load import load
 
 pytestmark = pytest.mark.slow
 
 
 def _plain_ffn() -> Any:
-    from blockcalc.nn.layers import linear
-    from blockcalc.program.builder import Builder
-
     shapes = {
         "x": (2, 4),
         "ffn.w_1": (4, 3),
@@ -53,8 +54,6 @@ def test_a_published_hidden_layer_with_its_mask() -> None:
     program = with_gradients(_plain_ffn(), LOSSES["dot"])
     values = {"x": x.astype(float), "ffn.w_1": w1.astype(float), "ffn.b_1": np.array([1.0, 1, 0]), "ffn.w_2": w2.astype(float),
               "ffn.b_2": np.array([1.0, 2, 1, 3]), "ffn.w_3": w3.astype(float), "loss.with": z3}  # fmt: skip
-    from blockcalc.program.trace import steps
-
     for step in steps(program, values):
         values[step.equation.out.name] = step.value
     want = {
@@ -85,8 +84,6 @@ def test_a_published_training_step() -> None:
     np.testing.assert_allclose(z, [0.6698, 0.3302], atol=5e-5)
     np.testing.assert_allclose(dw[0], [0.0960, 0.1875, 0.1335, -0.5350, 0.0491, 0.0690], atol=6e-5)
     # the same gradient from the product's own card
-    from blockcalc.ops.matmul import MatMul
-
     a, b = (
         Ref("z", "Z", ("token", "d"), (1, 2), "computed"),
         Ref("w", "W", ("d", "v"), (2, 6), "weight"),

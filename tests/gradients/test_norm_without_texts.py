@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -30,11 +31,11 @@ def gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> Gradie
 
 
 def test_a_norm_without_texts_about_its_gradient_is_explained(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, more_texts: Callable[[dict[str, str]], None]
 ) -> None:
     monkeypatch.setitem(NORMS, "other", Norm(rms_norm, gradient, "Other"))
-    for key in [key for key in en.TEXTS if "rms_norm" in key]:
-        monkeypatch.setitem(en.TEXTS, key.replace("rms_norm", "other_norm"), en.TEXTS[key])
+    of_rms = {key: text for key, text in en.TEXTS.items() if "rms_norm" in key}
+    more_texts({key.replace("rms_norm", "other_norm"): text for key, text in of_rms.items()})
     spec = blockcalc.load({"x": [[1, 2, 4]], "attn": {"out": [[1, 0, 1]]}, "stop": "norm1"})
     (block,) = spec.blocks
     norms = tuple(replace(norm, kind="other") for norm in block.norms)
