@@ -78,6 +78,7 @@ TEXTS: dict[str, str] = {
     "step.grad.slope": "Derivative of the activation",
     "step.grad.along": "Broadcast along the row",
     "step.grad.new": "New {name}",
+    "axes.and": " and ",
     "note.sums": "Sums over every {axes}.",
     "note.unseen": "A query with all keys masked passes no gradient back: row {rows}.",
     "note.step_at_zero": "ReLU at exactly 0 ({n} of {total}) has the derivative 0 by convention.",

@@ -129,17 +129,32 @@ def dims(shape: Sequence[int]) -> str:
 
 
 def say_count(key: str, n: int, **fields: object) -> str:
-    """Give the text of a key for ``n`` things: that of ``key.one`` for 1, if there is one.
+    """Give the text of a key for ``n`` things: ``key.one`` for 1, else ``key`` or ``key.many``.
+
+    Without a text ``key.one``, that of the plural is used for 1 too.
 
     Examples
     --------
     >>> say_count("check.all_right", 1), say_count("check.all_right", 3)
     ('The step is right.', 'All 3 steps are right.')
+    >>> say_count("heads", 1), say_count("heads", 2)
+    ('1 head', '2 heads')
     """
-    single = f"{key}.one"
-    return say(single if n == 1 and known(single) else key, n=n, **fields)
+    single, plural = f"{key}.one", key if known(key) else f"{key}.many"
+    return say(single if n == 1 and known(single) else plural, n=n, **fields)
+
+
+def sentences(said: Iterable[str]) -> str:
+    """Put sentences one after the other; Chinese ones have no space between them.
+
+    Examples
+    --------
+    >>> sentences(["One.", "Two."])
+    'One. Two.'
+    """
+    return say("words.between").join(said)
 
 
 def count(n: int) -> str:
     """Write a count of numbers."""
-    return say("numbers.one") if n == 1 else say("numbers.many", n=n)
+    return say_count("numbers", n)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,19 +16,7 @@ from blockcalc.errors import InternalError
 from blockcalc.explain.steps import explain
 from blockcalc.gradients.explain import explain_gradient
 from blockcalc.gradients.run import work_gradients
-from blockcalc.messages import (
-    en,
-    en_check,
-    en_cost,
-    en_faults,
-    en_grad,
-    en_mistakes,
-    en_new,
-    en_notebook,
-    fields_of,
-    known,
-    say,
-)
+from blockcalc.messages import PARTS, fields_of, known, say
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.norms import NORMS
 from blockcalc.nn.orders import ORDERS
@@ -37,16 +26,11 @@ from blockcalc.views.errors import report
 from tests.helpers import slow_in_other_order
 
 ROOT = Path(blockcalc.__file__).parent
-TEXTS = {
-    **en.TEXTS,
-    **en_check.TEXTS,
-    **en_mistakes.TEXTS,
-    **en_cost.TEXTS,
-    **en_faults.TEXTS,
-    **en_grad.TEXTS,
-    **en_new.TEXTS,
-    **en_notebook.TEXTS,
-}
+TABLES = [
+    import_module(f"blockcalc.messages.{name}").TEXTS
+    for name in ("en", *(f"en_{part}" for part in PARTS))
+]
+TEXTS = {key: text for table in TABLES for key, text in table.items()}
 
 
 def _asked() -> Iterator[tuple[str, str]]:
@@ -82,17 +66,7 @@ def test_every_text_that_the_code_names_exists(pattern: str, where: str) -> None
 
 
 def test_no_key_stands_in_two_tables() -> None:
-    tables = (
-        en.TEXTS,
-        en_check.TEXTS,
-        en_mistakes.TEXTS,
-        en_cost.TEXTS,
-        en_faults.TEXTS,
-        en_grad.TEXTS,
-        en_new.TEXTS,
-        en_notebook.TEXTS,
-    )
-    assert sum(map(len, tables)) == len(TEXTS)
+    assert sum(map(len, TABLES)) == len(TEXTS)
 
 
 @pytest.mark.parametrize("key", TEXTS)
@@ -185,9 +159,9 @@ def test_a_missing_text_is_named_with_where_to_find_what_is_needed() -> None:
     ("text", "field"), [("{nmae}: x", "'nmae'"), ("{}: x", "Replacement index 0")]
 )
 def test_a_field_that_is_not_given_is_named(
-    text: str, field: str, monkeypatch: pytest.MonkeyPatch
+    text: str, field: str, more_texts: Callable[[dict[str, str]], None]
 ) -> None:
-    monkeypatch.setitem(en.TEXTS, "convention.no_norm", text)
+    more_texts({"convention.no_norm": text})
     with pytest.raises(InternalError) as caught:
         say("convention.no_norm", name="norm1", eps="0")
     said = report(caught.value)
