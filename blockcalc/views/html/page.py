@@ -196,7 +196,7 @@ class Page:
 
     def lines(self, lines: Sequence[Line], lead: str | None) -> None:
         """Write worked lines under what leads to them."""
-        self.put(tag("div", safe(f"{lead}:"), "quiet") if lead else "")
+        self.put(tag("div", safe(say("words.lead", text=lead)), "quiet") if lead else "")
         self.put(*(tag("div", line_text(line), "line") for line in lines))
 
     def operand(self, operand: Operand) -> str:
