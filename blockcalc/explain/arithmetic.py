@@ -143,22 +143,46 @@ def precise_value(middle: Expr) -> tuple[Fraction, Fraction] | None:
         return Fraction(value), abs(Fraction(value)) * Fraction(1, 10 ** (12 if rough else 30))
 
 
-def _precise(e: Expr) -> Decimal:
+def decimal_value(tree: Expr, number: Callable[[Cell], Decimal], digits: int) -> Decimal | None:
+    """Evaluate a tree with some digits; ``number`` is the value of a cell.
+
+    None if it is out of range, or has a function without a precise form.
+    """
+    for e in walk(tree):
+        if isinstance(e, Call) and e.function not in _PRECISE_CALLS:
+            return None
+        if isinstance(e, Num) and e.symbol == "pi" and digits > _PRECISE.prec:
+            return None
+    with localcontext(_PRECISE) as context:
+        context.prec = digits
+        try:
+            return _precise(tree, number)
+        except ArithmeticError:
+            return None
+
+
+def _no_cell(cell: Cell) -> Decimal:
+    raise TypeError(type(cell).__name__)
+
+
+def _precise(e: Expr, number: Callable[[Cell], Decimal] = _no_cell) -> Decimal:
     match e:
         case Figure():
             return Decimal(e.digits) * Decimal(10) ** (e.exponent or 0)
+        case Cell():
+            return number(e)
         case Num(value=value, symbol=symbol):
             return _PI if symbol == "pi" else Decimal(value)
         case Fold(op="+", terms=terms):
-            return sum((_precise(t) for t in terms), Decimal(0))
+            return sum((_precise(t, number) for t in terms), Decimal(0))
         case Fold(terms=terms):
-            return max(_precise(t) for t in terms)
+            return max(_precise(t, number) for t in terms)
         case Binary(op=op, left=left, right=right):
-            return _PRECISE_BINARY[op](_precise(left), _precise(right))
-        case Call("ln", (Binary("+", one, Call("exp") as power),)) if _precise(one) == 1:
-            return _ln_of_1_and(_precise(power))
+            return _PRECISE_BINARY[op](_precise(left, number), _precise(right, number))
+        case Call("ln", (Binary("+", one, Call("exp") as power),)) if _precise(one, number) == 1:
+            return _ln_of_1_and(_precise(power, number))
         case Call(function=function, args=args):
-            values = [_precise(a) for a in args]
+            values = [_precise(a, number) for a in args]
             if function in _PRECISE_CALLS:
                 return _PRECISE_CALLS[function](*values)
             return Decimal(float(FUNCTIONS[function](*map(float, values))))
@@ -167,10 +191,10 @@ def _precise(e: Expr) -> Decimal:
 
 def _ln_of_1_and(x: Decimal) -> Decimal:
     """Give ln(1 + x) for x above 0, which 40 digits would lose beside 1."""
-    if x.adjusted() < -20:
-        return x - x * x / 2
     with localcontext() as wider:
-        wider.prec = 60
+        if x.adjusted() < -wider.prec // 2:
+            return x - x * x / 2
+        wider.prec += wider.prec // 2
         return (1 + x).ln()
 
 

@@ -90,16 +90,24 @@ def run_document(
         lambda: run_rows(spec, trace, own.patterns),
         lambda: run_tables(spec, trace, own.patterns),
         lambda: run_pictures(spec, trace, own, explained, shaded),
-        lambda: explained(spec, trace, replace(own, pictures=True)),
+        lambda: drawn(spec, trace, own, explained, shaded),
+        (lambda: (spec, trace, own)) if explained is explain else None,
     )
+
+
+def drawn(
+    spec: Spec, trace: Trace, depth: Depth, explained: Explained = explain, shaded: bool = False
+) -> Iterable[Piece]:
+    """Give the pieces with steps as pictures; if ``shaded``, the heat maps alone."""
+    own = replace(depth, pictures=True)
+    return heat(spec, trace, own, explained) if shaded else explained(spec, trace, own)
 
 
 def run_pictures(
     spec: Spec, trace: Trace, depth: Depth, explained: Explained = explain, shaded: bool = False
 ) -> dict[str, StepPiece]:
     """Give each step, or the chosen ones, by name with its picture."""
-    own = replace(depth, pictures=True, prose=False)
-    pieces = heat(spec, trace, own, explained) if shaded else explained(spec, trace, own)
+    pieces = drawn(spec, trace, replace(depth, prose=False), explained, shaded)
     return {piece.name: piece for piece in pieces if isinstance(piece, StepPiece)}
 
 

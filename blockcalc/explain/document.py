@@ -330,6 +330,8 @@ class Document:
         Every step by name with its picture, for svg.
     drawn : callable or None
         The pieces with steps as pictures of their equations.
+    live : callable or None
+        What a live page is made from: the spec, its run, and how much is shown.
     """
 
     pieces: Callable[[], Iterable[Piece]]
@@ -339,3 +341,4 @@ class Document:
     tables: Callable[[], Mapping[str, Sequence[Sequence[Any]]]] | None = None
     pictures: Callable[[], Mapping[str, StepPiece]] | None = None
     drawn: Callable[[], Iterable[Piece]] | None = None
+    live: Callable[[], Any] | None = None

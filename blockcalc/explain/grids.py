@@ -172,6 +172,12 @@ class Shown:
             return (i,) if self.upright else (j,)
         return (*lead, i, j)
 
+    def place(self, at: At) -> tuple[int, int]:
+        """Give the row and the column, in one of its tables, of a place in the matrix."""
+        if self.value.ndim == 1:
+            return (at[0], 0) if self.upright else (0, at[0])
+        return at[-2], at[-1]
+
     def _grid(self, lead: At, labels: Labels) -> Grid:
         frame = self.frame(lead, labels)
         rows, row_gap = self.indices(len(frame.rows))

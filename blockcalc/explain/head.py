@@ -157,9 +157,9 @@ def conventions(spec: Spec, program: Program) -> Iterator[str]:
     lines: dict[str, list[str]] = {}
     for section in program.sections:
         for line in _conventions(section):
-            dropped = isinstance(section.settings, DropoutSettings)
-            name = section.name.removesuffix("_dropped") if dropped else section.name
-            together = program.blocks or dropped
+            own = section.settings
+            name = own.place if isinstance(own, DropoutSettings) else section.name
+            together = program.blocks or isinstance(own, DropoutSettings)
             key = line if together else line.replace("{name}", name)
             lines.setdefault(key, []).append(name)
     for line, names in lines.items():

@@ -27,6 +27,7 @@ from blockcalc.explain.picture.parts import Pictures
 from blockcalc.explain.round_off import RoundOff, verdict, verified
 from blockcalc.explain.summary import composed_formulas
 from blockcalc.messages import known, say
+from blockcalc.messages.words import sentences
 from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Text
@@ -180,7 +181,7 @@ class Explainer:
             if self.spec.blocks[number - 1].keys == keys:
                 first = next(i for i, b in enumerate(self.spec.blocks) if b.keys == keys)
                 name = self.program.blocks[first].name
-                prose += " " + say("prose.block.shared", name=name)
+                prose = sentences([prose, say("prose.block.shared", name=name)])
         return Heading(title, block.name, prose, level=1)
 
     def heading(self, section: Section | None, name: str) -> Heading:

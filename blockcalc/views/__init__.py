@@ -32,14 +32,16 @@ class Format:
     part : str
         The part of a document that it takes: ``pieces`` (headings, steps and tables to lay out),
         ``data`` (one mapping), ``arrays`` (arrays by name), ``rows`` (one mapping for each entry)
-        or ``pictures`` (steps by name). A command offers the formats of the parts that its
-        documents have.
+        ``pictures`` (steps by name) or ``live`` (a block in every form). A command offers the
+        formats of the parts that its documents have.
     binary : bool
         Whether its bytes are not for a terminal.
     document : bool
         Whether there is a frame around the body, so that ``--fragment`` can leave it out.
     drawn : bool
         Whether its steps are pictures of their equations, if the document has such pieces.
+    shades : bool
+        Whether its steps can be heat maps.
     each : (str, str), optional
         For a format that writes one file a step into a folder: the part of a document that holds
         them by name, and the function that writes one of them.
@@ -53,6 +55,7 @@ class Format:
     document: bool = False
     drawn: bool = False
     each: tuple[str, str] | None = None
+    shades: bool = False
 
     def write(self, document: Document, fragment: bool = False) -> bytes:
         """Write a document in this format; with ``fragment`` only the body, without its frame."""
@@ -89,12 +92,20 @@ def _parts(function: str, content: object, fragment: bool = False) -> Iterable[b
 
 
 FORMATS = {
-    "latex": Format("latex", ".tex", "latex:latex", document=True, drawn=True),
-    "beamer": Format("beamer", ".tex", "latex:beamer", document=True, drawn=True),
+    "latex": Format("latex", ".tex", "latex:latex", document=True, drawn=True, shades=True),
+    "beamer": Format("beamer", ".tex", "latex:beamer", document=True, drawn=True, shades=True),
+    "pdf": Format("pdf", ".pdf", "typst:pdf", binary=True, drawn=True, shades=True),
+    "typst": Format("typst", ".typ", "typst:typst", document=True, drawn=True, shades=True),
     "markdown": Format("markdown", ".md", "markdown:markdown"),
     "svg": Format(
-        "svg", ".svg", "svg:svg_bytes", "pictures", each=("pictures", "svg:picture_bytes")
+        "svg",
+        ".svg",
+        "svg:svg_bytes",
+        "pictures",
+        each=("pictures", "svg:picture_bytes"),
+        shades=True,
     ),
+    "html": Format("html", ".html", "html:html_bytes", "live"),
     "json": Format("json", ".json", "json:json_chunks", "data"),
     "csv": Format("csv", ".csv", "csv:csv_chunks", "rows", each=("tables", "csv:table_bytes")),
     "npz": Format("npz", ".npz", "npz:npz_bytes", "arrays", binary=True),
@@ -142,7 +153,8 @@ def choose_formats(asked: Mapping[str, bool], output: str | None) -> list[Format
 def choose_format(asked: Mapping[str, bool], output: str | None) -> Format:
     """Choose the requested format, or else the one by the ending of the file to write.
 
-    ``asked`` maps the available formats to whether each is requested.
+    ``asked`` maps the available formats to whether each is requested. A name with the ending of
+    another format is an error; any other ending is free.
     """
     named = [name for name, yes in asked.items() if yes]
     if len(named) > 1:
@@ -150,9 +162,20 @@ def choose_format(asked: Mapping[str, bool], output: str | None) -> Format:
         raise UsageError(Fault(text, hint=say("cli.formats_folder")))
     there = [FORMATS[name] for name in named or asked]
     for chosen in there:
+        if named:
+            _require_ending(chosen, output)
         if named or (output and output.lower().endswith(chosen.ending)):
             return chosen
     raise UsageError(_no_format(there, output))
+
+
+def _require_ending(chosen: Format, output: str | None) -> None:
+    """Raise an error if the name of a file promises another format than the one requested."""
+    ending = "" if is_folder(output) else PurePath(output or "").suffix
+    word = ending[1:].lower()
+    if is_format(ending) and word not in (chosen.name, chosen.ending[1:]):
+        text = say("cli.ending_of", name=f"--{chosen.name}", ending=ending, own=chosen.ending)
+        raise UsageError(Fault(text, Place("--output")))
 
 
 def _no_format(there: Sequence[Format], output: str | None) -> Fault:
@@ -164,5 +187,4 @@ def _no_format(there: Sequence[Format], output: str | None) -> Fault:
     key = "cli.formats_ending" if ending else "cli.formats_no_ending"
     endings = ", ".join(f.ending for f in there)
     text = say(key, ending=ending, name=output, names=names, endings=endings)
-    hint = say("cli.formats_pdf") if ending.lower() == ".pdf" else None
-    return Fault(text, Place("--output"), hint)
+    return Fault(text, Place("--output"))

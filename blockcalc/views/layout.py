@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
 
 from blockcalc.explain.document import Grid, Operand
 from blockcalc.messages import say
@@ -18,6 +21,38 @@ def shape_text(operand: Operand) -> Whole:
     """Write axes and shape: ``[token 3 × d_model 2]``."""
     pairs = zip(operand.axes, operand.shape, strict=True)
     return Whole("[" + " × ".join(f"{axis} {n}" for axis, n in pairs) + "]")
+
+
+def sizes_text(operand: Operand) -> Whole:
+    """Write the shape without axes, where there is little room: ``[3 × 2]``."""
+    return Whole("[" + " × ".join(map(str, operand.shape)) + "]")
+
+
+def shortened(labels: Sequence[str], most: int) -> list[str]:
+    """Shorten labels that are longer than ``most`` cells; those alike then get their number.
+
+    Examples
+    --------
+    >>> shortened(["cat", "a long label", "a long lion"], 8)
+    ['cat', 'a long …2', 'a long …3']
+    """
+    mark = say("grid.gap.mark")
+    short = [label if cell_len(label) <= most else _begin(label, most - 1) for label in labels]
+    counts = Counter(short)
+    return [
+        label if label == own else f"{label}{mark}{i if counts[label] > 1 else ''}"
+        for i, (label, own) in enumerate(zip(short, labels, strict=True), 1)
+    ]
+
+
+def _begin(text: str, most: int) -> str:
+    """Give as much of the beginning of a text as fits into some cells."""
+    used = 0
+    for i, c in enumerate(text):
+        used += cell_len(c)
+        if used > most:
+            return text[:i]
+    return text
 
 
 def column_ends(widths: Sequence[float], room: float) -> list[int]:

@@ -19,8 +19,12 @@ from blockcalc.notation.signs import PLAIN_SIGNS, clean, plain_signs
 from blockcalc.views.layout import Whole, shape_text
 
 PIPE_WIDTH = 1_000_000
+WIDEST = 4  # cells of a Chinese character with a comma
 INDENT = 5
 _WIDTH = re.compile("[0-9]{1,9}")
+# a wide character, with what must not begin a line, or a run of others
+_UNIT = re.compile("[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uffe6][、。，．：；！？）」』》】]*"
+                   "|[^\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uffe6]+")  # fmt: skip
 _STYLES = {
     "title": "bold",
     "section": "bold cyan",
@@ -44,7 +48,8 @@ _STYLES = {
 
 
 @cache
-def _style(name: str) -> Style:
+def style_of(name: str) -> Style:
+    """Give the style of a part of the screen by its name, or one that Rich knows."""
     return Style.parse(_STYLES.get(name, name) or "none")
 
 
@@ -86,7 +91,8 @@ def make_console(color: str = "auto") -> Console:
     )
 
 
-Part = str | tuple[str, str]
+Span = tuple[str, str]  # a text and its style
+Part = str | Span
 
 
 class Screen:
@@ -105,35 +111,67 @@ class Screen:
 
     def write(self, *parts: Part, indent: int = 0, hang: int = 0) -> None:
         """Print one paragraph of styled parts, wrapped at spaces with a hanging indent."""
-        runs: list[list[str]] = [[" " * indent, ""]]
+        lines = self.lines(*parts, indent=indent, hang=hang)
+        self.console.file.write("\n".join(map(self.styled, lines)) + "\n")
+
+    def lines(self, *parts: Part, indent: int = 0, hang: int = 0) -> list[list[Span]]:
+        """Wrap one paragraph at spaces; give its lines, each of styled parts."""
+        lines: list[list[Span]] = [[(" " * indent, "")]]
 
         def add(text: str, style: str) -> None:
-            if style == runs[-1][1]:
-                runs[-1][0] += text
+            last, own = lines[-1][-1]
+            if style == own:
+                lines[-1][-1] = (last + text, style)
             else:
-                runs.append([text, style])
+                lines[-1].append((text, style))
 
         used = indent
         for i, word in enumerate(self.words(parts)):
             length = sum(cell_len(w) for w, _ in word)
-            if i and used + 1 + length > self.width and used > indent + hang:
+            wide = length > sum(len(w) for w, _ in word)
+            fold = wide and length > self.width - indent - hang
+            room = WIDEST if fold else length
+            if i and used + 1 + room > self.width and used > indent + hang:
                 if not length:  # a second space, which would end the line
                     continue
-                while not runs[-1][0].strip(" ") and len(runs) > 1:
-                    runs.pop()
-                runs[-1][0] = runs[-1][0].rstrip(" ")
-                add("\n" + " " * (indent + hang), "")
+                while not lines[-1][-1][0].strip(" ") and len(lines[-1]) > 1:
+                    lines[-1].pop()
+                text, style = lines[-1][-1]
+                lines[-1][-1] = (text.rstrip(" "), style)
+                lines.append([(" " * (indent + hang), "")])
                 used = indent + hang
             elif i:
-                add(" ", runs[-1][1] if runs[-1][1] == word[0][1] else "")
+                add(" ", lines[-1][-1][1] if lines[-1][-1][1] == word[0][1] else "")
                 used += 1
+            if fold:
+                word, used = self.folded(word, indent + hang, used)
+            else:
+                used += length
             for text, style in word:
-                add(text, style)
-            used += length
-        for text, style in runs:
-            line_by_line = (self.styled([(line, style)]) for line in text.split("\n"))
-            self.console.file.write("\n".join(line_by_line))
-        self.console.file.write("\n")
+                first, *others = text.split("\n")
+                add(first, style)
+                lines += [[(other, style)] for other in others]
+        return lines
+
+    def folded(
+        self, word: Sequence[tuple[str, str]], indent: int, used: int
+    ) -> tuple[list[tuple[str, str]], int]:
+        """Break a word longer than a line at its wide characters, as Chinese is broken.
+
+        Gives the word, and the cells used on its last line.
+        """
+        parts: list[tuple[str, str]] = []
+        for text, style in word:
+            out = ""
+            for unit in _UNIT.findall(text):
+                own = cell_len(unit)
+                if used > indent and used + own > self.width:
+                    out += "\n" + " " * indent
+                    used = indent
+                out += unit
+                used += own
+            parts.append((out, style))
+        return parts, used
 
     def words(self, parts: Sequence[Part]) -> list[list[tuple[str, str]]]:
         """Break styled parts at their spaces."""
@@ -153,7 +191,7 @@ class Screen:
         if self.console.color_system is None:
             return "".join(self.safe(text) for text, _ in spans)
         return "".join(
-            _style(style).render(self.safe(text), color_system=ColorSystem.EIGHT_BIT)
+            style_of(style).render(self.safe(text), color_system=ColorSystem.EIGHT_BIT)
             if text.strip()
             else text
             for text, style in spans

@@ -26,12 +26,12 @@ from blockcalc.explain.document import (
     Worked,
 )
 from blockcalc.messages import say
-from blockcalc.views.layout import Whole, gap_sentences, shape_text
+from blockcalc.views.layout import Whole, gap_sentences, shape_text, sizes_text
 from blockcalc.views.lists import Lists
 from blockcalc.views.picture.flow import BESIDE, Flow, apart, broken, merged, titled
 from blockcalc.views.picture.flow import INDENT as NARROW
 from blockcalc.views.picture.flow import Line as Row
-from blockcalc.views.picture.panel import Box, Drawing, of_grid
+from blockcalc.views.picture.panel import Box, Drawing, Span, of_grid
 from blockcalc.views.screen import INDENT, PIPE_WIDTH, Part
 
 HEADING_GAP = 2
@@ -69,10 +69,10 @@ class Terminal(Lists):
             self.takes(step)
         for row in flow.rows(line.items):
             for spans in merged(row):
-                self.put([self.styled(spans)], NARROW)
+                self.put([self.styled(_trimmed(spans))], NARROW)
         for step in line.steps:
             if step.worked and len(step.lines) > 1:
-                self.write((step.worked + ":", "quiet"), indent=NARROW)
+                self.write((say("words.lead", text=step.worked), "quiet"), indent=NARROW)
         self.packed([self.worked(own) for step in line.steps for own in step.lines])
         for step in line.steps:
             for note in step.notes:
@@ -85,17 +85,16 @@ class Terminal(Lists):
     def given(self, matrices: Iterable[tuple[list[Part], Sequence[Grid]]]) -> None:
         """Print matrices under their names, side by side where they fit."""
         row: list[Box] = []
-        for title, grids in matrices:
+        every = list(matrices)
+        for title, grids in every:
             boxes = [
                 box
                 for grid in grids
                 for box in self.drawing.boxes(of_grid(grid), self.width - NARROW)
             ]
             gaps = [text for grid in grids for text in gap_sentences(grid)]
-            length = sum(cell_len(self.safe(p if isinstance(p, str) else p[0])) for p in title)
-            spans = [(p, "") if isinstance(p, str) else p for p in title]
             if len(boxes) == 1 and not gaps:
-                box = titled(boxes[0], spans, length)
+                box = self.titled(boxes[0], title, len(every) > 1)
                 used = NARROW + sum(b.width + BESIDE for b in row)
                 if row and used + box.width > self.share:
                     self.beside(row)
@@ -112,6 +111,17 @@ class Terminal(Lists):
                 self.write((text, "note"), indent=NARROW)
         self.beside(row)
 
+    def titled(self, box: Box, title: Sequence[Part], shared: bool) -> Box:
+        """Put a title over a box; where room is dear its last part, the shape, has its own line."""
+        spans = [(part, "") if isinstance(part, str) else part for part in title]
+        lines = [spans]
+        length = sum(cell_len(self.safe(text)) for text, _ in spans)
+        if (shared and self.share < SHARED) or length > self.width - NARROW:
+            lines = [spans[:-2], spans[-1:]]
+        for line in reversed(lines):
+            box = titled(box, line, sum(cell_len(self.safe(text)) for text, _ in line))
+        return box
+
     def beside(self, row: Sequence[Box]) -> None:
         """Print boxes side by side after an empty line, in as many rows as the width requires."""
         if row:
@@ -122,13 +132,17 @@ class Terminal(Lists):
     def boxes(self, row: Sequence[Box]) -> None:
         """Print boxes side by side."""
         for spans in merged(apart(row)):
-            self.put([self.styled(spans)], NARROW)
+            self.put([self.styled(_trimmed(spans))], NARROW)
 
     def headings(self, steps: Sequence[StepPiece]) -> None:
         """Print number, title, name, formula and shape of some steps, in columns if they fit."""
-        rows = [self.heading(step) for step in steps]
-        widths = [max(cell_len(self.safe(row[j][0])) for row in rows) for j in range(len(rows[0]))]
-        aligned = NARROW + sum(widths) + HEADING_GAP * (len(widths) - 1) <= self.width
+        for short in (False, True):
+            rows = [self.heading(step, short) for step in steps]
+            columns = zip(*rows, strict=True)
+            widths = [max(cell_len(self.safe(text)) for text, _ in column) for column in columns]
+            aligned = NARROW + sum(widths) + HEADING_GAP * (len(widths) - 1) <= self.width
+            if aligned:
+                break
         for row in rows:
             parts: list[Part] = []
             length = sum(cell_len(self.safe(text)) for text, _ in row)
@@ -144,8 +158,9 @@ class Terminal(Lists):
                     parts += [(text, style), "" if last else " "]
             self.write(*parts, indent=NARROW, hang=4)
 
-    def heading(self, piece: StepPiece) -> list[tuple[str, str]]:
+    def heading(self, piece: StepPiece, short: bool) -> list[tuple[str, str]]:
         """Give number, title, name, formula and shape of a step, each with its style."""
+        shape = sizes_text if short else shape_text
         render = self.alphabet.render
         formula = render(piece.left)
         if piece.operands:
@@ -155,7 +170,7 @@ class Terminal(Lists):
                 formula += f", {render(name)} = {render(body)}"
         return [
             (str(piece.number), "number"), (piece.title, "title"), (piece.name, "name"), (formula, ""),
-            (shape_text(piece.result), "quiet"),
+            (shape(piece.result), "quiet"),
         ]  # fmt: skip
 
     def takes(self, piece: StepPiece) -> None:
@@ -200,7 +215,7 @@ class Terminal(Lists):
         width = max((cell_len(name) for name, _ in piece.facts), default=0) + 2
         for name, lines in piece.facts:
             for i, line in enumerate(lines):
-                label = name.ljust(width) if i == 0 else " " * width
+                label = name + " " * (width - cell_len(name)) if i == 0 else " " * width
                 self.write((label, "quiet"), line, indent=2, hang=width)
         for hint in piece.hints:
             self.write((hint, "note"), indent=2)
@@ -250,7 +265,7 @@ class Terminal(Lists):
     @show.register
     def _(self, piece: Worked) -> None:
         if piece.lead:
-            self.write((piece.lead + ":", "quiet"), indent=INDENT)
+            self.write((say("words.lead", text=piece.lead), "quiet"), indent=INDENT)
         for line in piece.lines:
             self.line(line)
 
@@ -309,3 +324,14 @@ class Terminal(Lists):
             (result, "result"),
             (f"  ({say('words.shortened')})" if line.shortened else "", "quiet"),
         ]
+
+
+def _trimmed(spans: Sequence[Span]) -> list[Span]:
+    """Leave out the spaces at the end of a line, also those within a style."""
+    kept = list(spans)
+    while kept and not kept[-1][0].strip(" "):
+        kept.pop()
+    if kept:
+        text, style = kept[-1]
+        kept[-1] = (text.rstrip(" "), style)
+    return kept

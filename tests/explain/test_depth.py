@@ -17,6 +17,7 @@ from blockcalc.explain.document import (
     StepPiece,
 )
 from blockcalc.explain.steps import explain
+from blockcalc.nn.block import build
 from tests.blocks import ATTENTION, SQUARE
 from tests.helpers import TINY_SPEC, pieces
 
@@ -47,9 +48,6 @@ def test_a_few_chosen_steps_come_without_head_and_closing() -> None:
 
 
 def test_patterns_find_names_that_are_not_written_and_given_matrices() -> None:
-    from blockcalc.explain.depth import chosen_steps
-    from blockcalc.nn.block import build
-
     data = {
         "x": SQUARE,
         "blocks": [{"attn": {"w_q": SQUARE, "w_k": SQUARE, "w_v": SQUARE, "causal": True}}] * 2,

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from blockcalc.nn.activations import ACTIVATIONS, Activation
-from blockcalc.notation.alphabets import Latex, Text
+from blockcalc.notation.alphabets import Latex, Text, Typst
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.evaluate import evaluate
 from blockcalc.ops.expr import Expr, Num, Slot, call, exp
 from tests.helpers import TINY_SPEC, every_line
-from tests.read_back import check, from_latex, from_text, plain_text, printed, value
+from tests.read_back import check, from_latex, from_text, from_typst, plain_text, printed, value
 
-WAYS = ((Text(), from_text), (Text(plain=True), plain_text), (Latex(), from_latex))
+WAYS = ((Text(), from_text), (Text(plain=True), plain_text), (Latex(), from_latex),
+        (Typst(), from_typst))  # fmt: skip
 
 
 @pytest.mark.parametrize(

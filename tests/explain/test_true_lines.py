@@ -1,4 +1,4 @@
-"""Every printed line is true as printed, in the text, the plain and the LaTeX alphabet."""
+"""Every printed line is true as printed, in every alphabet."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import blockcalc
 from blockcalc.nn.spec import Spec
-from blockcalc.notation.alphabets import Latex, Text
+from blockcalc.notation.alphabets import Latex, Text, Typst
 from blockcalc.program.rounding import Rounding
 from tests.helpers import every_line, random_data, sample_specs
-from tests.read_back import check, from_latex, from_text, plain_text, printed
+from tests.read_back import check, from_latex, from_text, from_typst, plain_text, printed
 
 pytestmark = pytest.mark.slow
 
@@ -24,6 +24,7 @@ def _all_true(spec: Spec, **depth: Any) -> int:
         check(printed(line, Text()), from_text)
         check(printed(line, Text(plain=True)), plain_text)
         check(printed(line, Latex()), from_latex)
+        check(printed(line, Typst()), from_typst)
     return len(lines)
 
 

@@ -18,7 +18,7 @@ from blockcalc.explain.data import run_document
 from blockcalc.explain.document import Heading
 from blockcalc.views import FORMATS
 from blockcalc.views.formats.latex import beamer, latex
-from blockcalc.views.formats.latex_text import escape
+from blockcalc.views.tex.text import escape
 from tests.helpers import HERE, SAMPLES, TINY, cli, text
 
 pytestmark = pytest.mark.slow

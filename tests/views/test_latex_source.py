@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from blockcalc.ops.expr import Figure, Name
 from blockcalc.views import FORMATS
 from blockcalc.views.formats.latex import _Writer, latex
 from blockcalc.views.tex.lists import MOST_ROWS, short_lists
-from blockcalc.views.tex.macros import macros
+from blockcalc.views.tex.macros import Kind, macros
 from blockcalc.views.tex.matrix import Matrices
 from tests.blocks import ATTENTION, SQUARE
 from tests.helpers import SAMPLES, TINY, TINY_SPEC, cli, text
@@ -103,6 +104,7 @@ def test_every_number_of_a_picture_is_in_the_source(path: Path) -> None:
 @pytest.mark.parametrize("args", [(), ("--detail", "cells"), ("--grad",), ("--digits", "9")])
 def test_the_printed_lines_are_true(args: tuple[str, ...]) -> None:
     source = text(cli("export", TINY, "--latex", *args)).replace(r"\blockfrac", r"\frac")
+    source = source.replace(r"\blockexp{", "e^{")
     lines = re.findall(r"^\\blockline\{(.*)\}\{\}$", source, re.MULTILINE)
     assert len(lines) >= 24
     for line in lines:
@@ -157,11 +159,12 @@ def test_signs_between_matrices(sign: Sign, said: str) -> None:
 
 
 def test_the_macros_are_defined_once_and_are_not_the_host_s() -> None:
-    for slides in (False, True):
-        defined = re.findall(r"\\(?:new\w+|[gx]?def)\{?(?:\\?)(\w+)", macros(slides))
+    for slides, heat in product((False, True), repeat=2):
+        written = macros(Kind(slides, heat=heat))
+        defined = re.findall(r"\\(?:new\w+|[gx]?def(?!i))\{?(?:\\?)(\w+)", written)
         own = [name for name in defined if name not in ("par", "cr", "blocknext")]
         assert all(name.startswith("block") for name in own)
-        assert macros(slides).startswith(r"\makeatletter\ifdefined\blockstep\else")
+        assert written.startswith(r"\makeatletter\ifdefined\blockstep\else")
 
 
 def test_a_remark_belongs_to_the_part_before() -> None:

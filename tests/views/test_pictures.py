@@ -12,7 +12,7 @@ import blockcalc
 from blockcalc.explain.document import Panel, Sign
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.expr import Figure, Name
-from blockcalc.views.picture.flow import merged
+from blockcalc.views.picture.flow import Flow, merged
 from blockcalc.views.picture.panel import Box, Drawing
 from tests.helpers import SAMPLES, TINY, cli, text
 
@@ -125,8 +125,6 @@ def test_a_wrong_choice_is_refused(args: tuple[str, ...], said: str) -> None:
 
 
 def test_an_arrow_says_what_it_does_if_that_is_short() -> None:
-    from blockcalc.views.picture.flow import Flow
-
     flow = Flow(DRAWING, 80, 80)
     assert flow.sign(Sign("->", "sqrt")).lines[0][0][0] == " √ → "
     assert flow.sign(Sign("->", Name("a_long_formula"))).lines[0][0][0] == " → "

@@ -20,7 +20,7 @@ from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import Panel, StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.notation.signs import clean
-from blockcalc.views.formats.svg import picture_bytes
+from blockcalc.views.formats.svg import DARK, LIGHT, picture_bytes
 from blockcalc.views.picture.svg import CELL, shown
 from tests.helpers import FEW_SAMPLES, HERE, THREE, TINY, cli, text
 from tests.views.test_markdown import HOSTILE, number
@@ -185,8 +185,6 @@ def contrast(a: str, b: str) -> float:
 
 
 def test_texts_stand_out_from_their_ground_in_light_and_dark() -> None:
-    from blockcalc.views.formats.svg import DARK, LIGHT
-
     for colours in (LIGHT, DARK):
         pairs = [
             ("ink", "ground"),
@@ -216,7 +214,10 @@ def test_several_steps_need_a_folder(args: tuple[str, ...], said: str) -> None:
 
 
 def test_heat_is_for_pictures() -> None:
-    assert cli("export", TINY, "--json", "--heat").stderr == b"--heat needs --svg\n"
+    assert (
+        cli("export", TINY, "--json", "--heat").stderr
+        == b"--heat needs one of --latex, --beamer, --pdf, --typst, --svg\n"
+    )
 
 
 def test_a_folder_takes_every_step_forward_and_backward(tmp_path: Path) -> None:

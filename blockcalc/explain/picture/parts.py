@@ -47,7 +47,7 @@ class Pictures:
         if bare:
             return Picture(tuple(results), (), Sign("->"), ())
         parts: list[Panel | Sign] = []
-        lit = _read(step, at) if marked is not None else {}
+        lit = read(step, at) if marked is not None else {}
         for token in tokens(step.equation.op, len(operands)):
             if isinstance(token, Sign):
                 parts.append(token)
@@ -106,7 +106,7 @@ class Pictures:
         frame = shown.frame(lead, self.labels)
         sizes = (len(frame.rows), len(frame.columns))
         marked = {worked} if worked else lit
-        places = [(i, j) for i, j in product(*map(range, sizes)) if shown.at(lead, i, j) in marked]
+        places = sorted(shown.place(at) for at in marked if at[: len(lead)] == lead)
         rows, columns = (
             self.indices(shown, n, sorted({place[axis] for place in places}), few)
             for axis, n in enumerate(sizes)
@@ -154,7 +154,7 @@ class Pictures:
         return sorted(kept.union(some))
 
 
-def _read(step: Step, at: At) -> dict[int, set[At]]:
+def read(step: Step, at: At) -> dict[int, set[At]]:
     """Find the entries of each operand that a cell reads."""
     eq = step.equation
     lit: dict[int, set[At]] = {}

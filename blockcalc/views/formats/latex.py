@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatchmethod
-from itertools import chain, groupby
+from itertools import groupby
 
 from blockcalc.explain.document import (
     Closing,
@@ -29,14 +29,18 @@ from blockcalc.explain.document import (
 from blockcalc.messages import say
 from blockcalc.notation.alphabets import Latex, Text
 from blockcalc.ops.expr import Expr
-from blockcalc.views.formats.latex_text import east_asian, escape
 from blockcalc.views.layout import gap_sentences, shape_text
+from blockcalc.views.panels import MOST_ROWS, drawn_notes, drawn_parts, legend
 from blockcalc.views.picture.panel import of_grid
+from blockcalc.views.tex.legends import noted
 from blockcalc.views.tex.lists import long_list, short_lists
-from blockcalc.views.tex.macros import macros, needed, preamble
-from blockcalc.views.tex.matrix import MOST_ROWS, Matrices
+from blockcalc.views.tex.macros import Kind, macros, preamble
+from blockcalc.views.tex.matrix import Matrices
+from blockcalc.views.tex.text import east_asian, escape
 
 SLIDE_ROWS = 12  # rows of one matrix that fit on a slide
+MOST_PARTS = 32  # matrices and signs on the slides of one frame: a higher box TeX cannot measure
+TITLED = 1  # high matrices with names on a frame, which does not break between them
 SHORT_FACT = 60  # characters of a fact that shares a line with others
 PARTS = {Head: "head", Given: "given", Listing: "table", Closing: "short", Result: "result"}
 SIGNS = {"@": "", "*": r"\times", ".": r"\odot", "=": "=", "/": "/", "+": "+", "-": "-"}
@@ -57,24 +61,12 @@ def beamer(pieces: Iterable[Piece], fragment: bool = False) -> bytes:
 def _document(pieces: Iterable[Piece], fragment: bool, slides: bool) -> bytes:
     body = "\n".join(_Writer(slides).body(pieces))
     chinese = any(east_asian(c) for c in body)
-    lists = r"\begin{longtable}" in body
+    lists, heat = r"\begin{longtable}" in body, r"\blockheat{" in body
+    kind = Kind(slides, chinese, lists, heat)
     if fragment:
-        packages = say("latex.needs", packages=needed(slides, chinese, lists))
-        return f"% {packages}\n{macros(slides)}{body}\n".encode()
-    return f"{preamble(slides, chinese, lists)}{body}\n\\end{{document}}\n".encode()
-
-
-def legend(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Say after the first piece how a worked cell is marked, if one is."""
-    every = list(pieces)
-    pictures = (p.picture for p in every if isinstance(p, StepPiece) and p.picture is not None)
-    parts = chain.from_iterable(picture.parts for picture in pictures)
-    marked = any(isinstance(part, Panel) and part.worked for part in parts)
-    first = next((i for i, p in enumerate(every) if isinstance(p, Head | Remark)), 0)
-    for i, piece in enumerate(every):
-        yield piece
-        if marked and i == first:
-            yield Remark(say("latex.legend"), quiet=True)
+        packages = say("latex.needs", packages=kind.packages)
+        return f"% {packages}\n{macros(kind)}{body}\n".encode()
+    return f"{preamble(kind)}{body}\n\\end{{document}}\n".encode()
 
 
 class _Writer:
@@ -94,7 +86,8 @@ class _Writer:
 
     def body(self, pieces: Iterable[Piece]) -> Iterator[str]:
         """Write all pieces; steps that follow each other may share a line."""
-        for step, group in groupby(legend(pieces), key=lambda p: isinstance(p, StepPiece)):
+        own = legend(noted(pieces) if self.slides else pieces, say("latex.legend"))
+        for step, group in groupby(own, key=lambda p: isinstance(p, StepPiece)):
             if step:
                 yield r"\begin{blocksteps}"
                 for piece in group:
@@ -131,9 +124,14 @@ class _Writer:
         return rf"\blockpart{{{name}}}{{{self.title}}}{{%{chr(10)}{text}}}"
 
     def contents(self, piece: Piece) -> list[str]:
-        """Write what stands in a part; on slides a list takes several."""
+        """Write what stands in a part; on slides a list or many matrices take several."""
         if self.slides and isinstance(piece, Listing):
             return ["\n".join(lines) for lines in short_lists(piece)] or [""]
+        if self.slides and isinstance(piece, Given | Result):
+            first, *matrices, last = self.write(piece)
+            split = isinstance(piece, Given) and len(matrices) > len(piece.matrices)
+            groups = _groups(matrices, TITLED if split else MOST_PARTS) or [[]]
+            return ["\n".join([first, *group, last]) for group in groups]
         return ["\n".join(self.write(piece))]
 
     @singledispatchmethod
@@ -191,10 +189,14 @@ class _Writer:
     def _(self, piece: StepPiece) -> Iterator[str]:
         name = "".join(c for c in piece.name if c.isascii() and (c.isalnum() or c in "._-"))
         title = rf"{piece.number}\enspace {escape(piece.title)}\blockname{{{escape(piece.name)}}}"
+        every = list(self.picture(piece))
+        parts, *rest = (_groups(every) if self.slides else []) or [every]
         yield rf"\blockstep{{{name}}}{{{title}}}{{%"
         yield "\n".join(self.formula(piece)) + "}{%"
-        yield "%\n".join(self.picture(piece)) + "}{%"
+        yield "%\n".join(parts) + "}{%"
         yield "\n".join(self.arithmetic(piece)) + "}"
+        for more in map("%\n".join, rest):
+            yield rf"\blockpart{{{name}}}{{{title}}}{{%{chr(10)}{more}}}"
 
     def formula(self, piece: StepPiece) -> Iterator[str]:
         """Write the formula of a step, the shape of its result, and what it takes."""
@@ -212,13 +214,8 @@ class _Writer:
 
     def picture(self, piece: StepPiece) -> Iterator[str]:
         """Write operands, signs and result from left to right."""
-        own = piece.picture
-        if own is None:
-            parts: tuple[Panel | Sign, ...] = tuple(map(of_grid, piece.grids))
-        else:
-            parts = (*own.parts, *own.others)
         before: Panel | Sign | None = None
-        for part in parts:
+        for part in drawn_parts(piece):
             if isinstance(part, Sign):
                 yield rf"\blocksign{{{self.sign(part)}}}"
             else:
@@ -249,11 +246,7 @@ class _Writer:
         if piece.worked and len(piece.lines) > 1:
             yield rf"\blocksaid{{{escape(piece.worked)}:}}"
         yield from self.write(Worked(piece.lines))
-        if piece.picture is None:
-            gaps = [text for grid in piece.grids for text in gap_sentences(grid)]
-        else:
-            gaps = []
-        for note in (*gaps, *piece.notes):
+        for note in drawn_notes(piece):
             yield rf"\blocknote{{{escape(note)}}}"
 
     @write.register
@@ -278,7 +271,7 @@ class _Writer:
             return rf"\blockline{{{left}}}{{= {result}}}{{ ({escape(line.words or '')})}}"
         signs = {"=": "=", "≈": r"\approx"}
         middle = render(line.middle).replace(", ", r", \allowbreak ")
-        middle = middle.replace(r"\frac", r"\blockfrac")
+        middle = middle.replace(r"\frac", r"\blockfrac").replace("e^{", r"\blockexp{")
         text = f"{signs[line.relation]} {middle} {signs[line.equals]} {result}"
         words = f" ({escape(say('words.shortened'))})" if line.shortened else ""
         return rf"\blockline{{{left}}}{{{text}}}{{{words}}}"
@@ -318,3 +311,8 @@ class _Writer:
     @write.register
     def _(self, piece: Listing) -> Iterator[str]:
         yield from long_list(piece)
+
+
+def _groups(parts: Sequence[str], most: int = MOST_PARTS) -> list[Sequence[str]]:
+    """Divide matrices and signs among frames."""
+    return [parts[start : start + most] for start in range(0, len(parts), most)]

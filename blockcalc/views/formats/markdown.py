@@ -92,9 +92,8 @@ class _Writer:
         sign = "###" + "#" * self.inside
         yield f"{sign} {piece.number} {escape(piece.title)} {code(piece.name)}"
         if piece.operands:
-            yield self.displayed([(piece.left, piece.formula)])
-            if piece.definition:
-                yield self.displayed([piece.definition])
+            own = [(piece.left, piece.formula), *filter(None, [piece.definition])]
+            yield from self.displayed(own)
             takes = ", ".join(self.operand(o) for o in piece.operands)
             yield f"{escape(say('words.takes'))} {takes}"
         yield from self.write(Worked(piece.lines, piece.worked))
@@ -104,14 +103,14 @@ class _Writer:
     @write.register
     def _(self, piece: Worked) -> Iterator[str]:
         if piece.lead:
-            yield f"{escape(piece.lead)}:"
+            yield escape(say("words.lead", text=piece.lead))
         if piece.lines:
             yield "\n".join(f"- {self.line(line)}" for line in piece.lines)
 
     @write.register
     def _(self, piece: Closing) -> Iterator[str]:
         yield f"## {escape(piece.title)}"
-        yield self.displayed(piece.formulas)
+        yield from self.displayed(piece.formulas)
 
     @write.register
     def _(self, piece: Result) -> Iterator[str]:
@@ -142,14 +141,11 @@ class _Writer:
             return f"**{text}**" if isinstance(entry, Wrong) and entry else text
         return f"${self.math.render(entry)}$"
 
-    def displayed(self, formulas: Sequence[tuple[Expr, Expr]]) -> str:
-        """Write displayed formulas, aligned at their signs if there are several."""
+    def displayed(self, formulas: Iterable[tuple[Expr, Expr]]) -> Iterator[str]:
+        """Write displayed formulas, each by itself: no sign that ends a line is read by all."""
         render = self.math.render
-        if len(formulas) == 1:
-            ((left, right),) = formulas
-            return f"$$\n{render(left)} = {render(right)}\n$$"
-        rows = " \\cr\n".join(f"{render(left)} &= {render(right)}" for left, right in formulas)
-        return f"$$\n\\begin{{aligned}}\n{rows}\n\\end{{aligned}}\n$$"
+        for left, right in formulas:
+            yield f"$$\n{render(left)} = {render(right)}\n$$"
 
     def operand(self, operand: Operand) -> str:
         """Write an operand: symbol, name, axes and shape."""

@@ -41,20 +41,21 @@ def escape(text: str) -> str:
 class Math(Latex):
     r"""The alphabet of formulas within Markdown.
 
-    No sign but a letter stands after a backslash: GitHub takes ``\,`` for an escaped comma.
+    No sign but a letter stands after a backslash: GitHub takes ``\,`` for an escaped comma,
+    and pandoc's MathML knows no ``\thinspace``.
 
     Examples
     --------
     >>> from blockcalc.ops.expr import Binary, Call, Name
     >>> print(Math().render(Binary("@", Name("Q"), Name("K"))))
-    Q\thinspace K
+    Q\hspace{2pt}K
     >>> print(Math().render(Call("GELU_tanh", (Name("x"),))))
     \mathrm{GELU}_{\mathrm{tanh}}(x)
     """
 
     def render(self, expr: Expr) -> str:
         """Write an expression on one line."""
-        text = super().render(expr).replace(r"\, ", r"\thinspace ")
+        text = super().render(expr).replace(r"\, ", r"\hspace{2pt}")
         return _LOWERED.sub(r"\\mathrm{\1}_{\\mathrm{\2}}", text)
 
 

@@ -11,6 +11,7 @@ from blockcalc.errors import Fault, UsageError
 from blockcalc.explain.document import Line, Panel, Sign, StepPiece
 from blockcalc.messages import say
 from blockcalc.views.layout import shape_text
+from blockcalc.views.picture.shades import GROUNDS, INKS, QUIET
 from blockcalc.views.picture.svg import (
     CELL,
     LINE,
@@ -30,9 +31,9 @@ BESIDE, BELOW = 32.0, 16.0  # between two pictures, and between two rows
 FEWEST = 72  # characters on a line of text, however narrow the picture
 
 LIGHT = {
-    "ground": "#ffffff", "ink": "#1f2328", "quiet": "#59636e", "name": "#0550ae", "frame": "#8c959f",
+    "ground": "#ffffff", "ink": "#1f2328", "quiet": QUIET, "name": "#0550ae", "frame": "#8c959f",
     "lit": "#fff1c2", "cell": "#ffd866", "border": "#9a6700",
-    "shades": ("#ffffff", "#dbe9ff", "#a9cbff", "#2f6fd6", "#123f8c"), "inks": ("#1f2328",) * 3 + ("#ffffff",) * 2,
+    "shades": GROUNDS, "inks": INKS,
 }  # fmt: skip
 DARK = {
     "ground": "#0d1117", "ink": "#e6edf3", "quiet": "#9198a1", "name": "#79c0ff", "frame": "#6e7681",
@@ -130,7 +131,7 @@ def _formula(step: StepPiece) -> str:
 def _below(step: StepPiece) -> Iterator[tuple[str, str]]:
     """Give the texts below a picture, each with its class."""
     if step.worked and len(step.lines) > 1:
-        yield f"{step.worked}:", "quiet"
+        yield say("words.lead", text=step.worked), "quiet"
     for line in step.lines:
         yield _line(line), "worked" if len(step.lines) == 1 else ""
     for note in step.notes:

@@ -14,9 +14,11 @@ from blockcalc.explain.document import Grid, Panel
 from blockcalc.messages import say
 from blockcalc.notation.alphabets import Alphabet
 from blockcalc.ops.expr import Name
-from blockcalc.views.layout import point_aligned
+from blockcalc.views.layout import point_aligned, shortened
 
 GAP = 2  # spaces between columns; the brackets of the worked cell stand in them
+
+FEWEST = 8  # cells that a label may always have
 
 BAR = " │"
 BLOCKS, PLAIN_BLOCKS = " ░▒▓█", " .-+#"  # the shades without colours, light to dark
@@ -84,14 +86,15 @@ class Drawing:
                 ]
                 for column, own in zip(columns, zip(*panel.shades, strict=True), strict=True)
             ]
-        heads = [self.safe(label) for label in panel.column_labels] or [""] * len(columns)
+        most = max(FEWEST, room // 3)
+        heads = self.labels(panel.column_labels, most) or [""] * len(columns)
         widths = [
             max(cell_len(head), len(column[0])) for head, column in zip(heads, columns, strict=True)
         ]
         symbol = panel.symbol
         title = symbol if isinstance(symbol, str) else self.alphabet.render(symbol)
         title = self.safe(f"{title} {panel.caption}".strip() if panel.caption else title)
-        labels = [self.safe(label) for label in panel.row_labels]
+        labels = self.labels(panel.row_labels, most)
         dots = len(self.dots)
         left = max(*map(cell_len, labels), dots if panel.row_breaks else 0, 0)
         room_of_title = left + len(BAR) + widths[0] - cell_len(heads[0])
@@ -104,6 +107,10 @@ class Drawing:
             found.append(self._box(block))
             start = end
         return found
+
+    def labels(self, labels: Sequence[str], most: int) -> list[str]:
+        """Write labels; long ones are shortened, for the sake of the numbers beside them."""
+        return [self.safe(label) for label in shortened([self.safe(t) for t in labels], most)]
 
     def _box(self, block: _Block) -> Box:
         """Draw one block of columns."""
@@ -142,7 +149,8 @@ class Drawing:
         for n, j in enumerate(block.of):
             yield " " * (GAP - 2 if n else 0), ""
             shade = panel.shades[i][j]
-            style = "quiet" if shade is None else f"shade{shade}"
+            coloured = f"shade{shade}" if self.shaded else ""
+            style = "quiet" if shade is None else coloured
             yield " " + block.columns[j][i].rjust(block.widths[j]) + " ", style
             if j + 1 in panel.column_breaks:
                 yield " " * (GAP - 1) + self.dots + " ", "quiet"

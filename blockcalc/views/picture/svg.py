@@ -17,7 +17,7 @@ from blockcalc.messages import say
 from blockcalc.notation.alphabets import Text
 from blockcalc.notation.signs import clean
 from blockcalc.ops.expr import Expr
-from blockcalc.views.layout import point_aligned
+from blockcalc.views.layout import point_aligned, shortened
 
 CELL = 8.4  # the width of a character of the font, 0.6 of its size
 BASE = 5.0  # from the middle of a line down to its base line
@@ -26,6 +26,7 @@ ROW, HEAD, BREAK = 24.0, 20.0, 18.0  # the heights of rows, column labels, and m
 PAD = 6.0  # beside a number
 APART = 8.0  # between row labels and numbers
 AROUND = 10.0  # a sign
+MOST_LABEL = 32  # cells of a label
 ALPHABET = Text()
 SIGNS = {"@": "×", "*": "×", ".": "⊙", "->": "→"}
 LABELS = {"sqrt": "√", "sum": "Σ"}
@@ -120,8 +121,8 @@ class _Drawing:
 
     def __init__(self, part: Panel, operand: Operand | None) -> None:
         self.part = part
-        self.labels = [clean(label) for label in part.row_labels]
-        self.heads = [clean(label) for label in part.column_labels]
+        self.labels = shortened([clean(label) for label in part.row_labels], MOST_LABEL)
+        self.heads = shortened([clean(label) for label in part.column_labels], MOST_LABEL)
         self.dots = say("grid.gap.mark")
         columns = range(len(part.rows[0]))
         self.texts = [point_aligned([shown(row[j]) for row in part.rows]) for j in columns]

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from blockcalc.explain.document import Bar, Entry, Listing, Wrong
 from blockcalc.notation.alphabets import Latex
-from blockcalc.views.formats.latex_text import escape
+from blockcalc.views.tex.text import escape
 
 MOST_ROWS = 12  # rows of one list that fit on a slide
 _ALPHABET = Latex()

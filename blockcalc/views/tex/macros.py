@@ -7,7 +7,10 @@ The body of a document calls only these. A step is ``\blockstep{name}{title}{for
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from blockcalc.messages import say
+from blockcalc.views.picture.shades import GROUNDS, INKS, QUIET
 
 ONLY = r"\def\blockonly{attn.q, attn.scores}"  # an example
 
@@ -54,6 +57,13 @@ _MATRICES = r"""\newsavebox{\blockbox}\newsavebox{\blockwhole}
 \newcommand{\blockflow}[1]{\par{\raggedright\lineskiplimit=1ex \lineskip=1ex \noindent#1\par}}
 """
 
+_HEAT = r"""% a heat map: its columns, its rows, what stands below
+\newcommand{\blockheat}[3]{\blockfit{$\arraycolsep=4pt \renewcommand{\arraystretch}{1.3}%
+  \mathop{\begin{array}{@{}r@{\hskip9pt}#1}#2\end{array}}\limits_{#3}$}}
+\newcommand{\blockshade}[2]{\cellcolor{blockground#1}{\color{blockink#1}#2}}
+\newcommand{\blockquiet}[1]{{\color{blockquiet}#1}}
+"""
+
 _LINES = r"""% arithmetic, aligned at its first sign: the widest left side, then lines
 \newcommand{\blocklines}[2]{{\small\settowidth{\blockleft}{$#1$}#2}}
 \newcommand{\blockline}[3]{\par{\raggedright\hangindent=\dimexpr\blockleft+1.6em\relax
@@ -61,6 +71,8 @@ _LINES = r"""% arithmetic, aligned at its first sign: the widest left side, then
   \noindent\hbox to\blockleft{\hss$#1$}\hskip.28em$#2$#3\par}}
 \newcommand{\blockfrac}[2]{\setbox0\hbox{$\displaystyle\frac{#1}{#2}$}%
   \ifdim\wd0>\dimexpr\linewidth-\blockleft-3em\relax(#1)\,/\,(#2)\else\dfrac{#1}{#2}\fi}
+\newcommand{\blockexp}[1]{\setbox0\hbox{$e^{#1}$}%
+  \ifdim\wd0>\dimexpr\linewidth-\blockleft-5em\relax\exp(#1)\else e^{#1}\fi}
 \newcommand{\blocknote}[1]{\par{\lineskiplimit=3pt \lineskip=3pt \small\emph{#1}\par}}
 \newcommand{\blocksaid}[1]{\par{\lineskiplimit=3pt \lineskip=3pt \small #1\par}}
 \newcommand{\blockname}[1]{\enspace{\normalfont\small\texttt{#1}}}
@@ -137,6 +149,7 @@ _BEAMER = r"""\documentclass[aspectratio=169,11pt]{beamer}
 \usepackage{lmodern}"""
 _XEBEAMER = r"""\documentclass[aspectratio=169,11pt]{beamer}
 \usepackage[UTF8,fontset=fandol]{ctex}"""
+_COLOURS = "\\usepackage[table]{xcolor}\n"
 _LISTS = "\\usepackage{longtable}\n"
 _ONE_PAGE = r"""\usepackage[a4paper,margin=20mm,top=19mm]{geometry}
 \setlength{\parindent}{0pt}
@@ -149,17 +162,11 @@ _ONE_SLIDE = r"""\usefonttheme[onlymath]{serif}
 """
 
 
-def macros(slides: bool) -> str:
-    """Give the definitions; a second body in the same document does not repeat them."""
-    comment = f"% {say('latex.only', command=ONLY)}\n"
-    own = _CHOICE + _MATRICES + _LINES + (_SLIDES if slides else _PAGE)
-    return f"\\makeatletter\\ifdefined\\blockstep\\else\n{comment}{own}\\fi\\makeatother\n"
+@dataclass(frozen=True)
+class Kind:
+    """What a body has, on which its packages and macros depend.
 
-
-def preamble(slides: bool, chinese: bool, lists: bool) -> str:
-    """Give what stands before the body of a whole document.
-
-    Parameters
+    Attributes
     ----------
     slides : bool
         Whether it is for beamer.
@@ -167,24 +174,61 @@ def preamble(slides: bool, chinese: bool, lists: bool) -> str:
         Whether it has Chinese or Japanese, so that it needs xelatex.
     lists : bool
         Whether it has long lists, which are measured by setting it twice.
+    heat : bool
+        Whether it has heat maps, which need colours.
     """
-    engine = "xelatex" if chinese else "pdflatex"
-    if slides:
-        kind, more = _XEBEAMER if chinese else _BEAMER, _ONE_SLIDE
-    else:
-        kind, more = _XELATEX if chinese else _PDFLATEX, _ONE_PAGE
-    twice = f", {say('latex.twice')}" if lists else ""
-    return (
-        f"% !TEX program = {engine}\n% {say('latex.set', engine=engine)}{twice}\n{kind}\n"
-        f"\\usepackage{{amsmath,textcomp,graphicx}}\n{_LISTS if lists else ''}{more}"
-        f"{macros(slides)}\\begin{{document}}\n"
+
+    slides: bool = False
+    chinese: bool = False
+    lists: bool = False
+    heat: bool = False
+
+    @property
+    def packages(self) -> str:
+        """The names of the packages that a body needs."""
+        names = ["amsmath", "textcomp", "graphicx"]
+        names += ["longtable"] if self.lists else []
+        names += ["xcolor (table)"] if self.heat else []
+        names += ["beamer"] if self.slides else []
+        names += ["ctex (xelatex)"] if self.chinese else []
+        return ", ".join(names)
+
+
+def macros(kind: Kind) -> str:
+    """Give the definitions; a second body in the same document does not repeat them."""
+    comment = f"% {say('latex.only', command=ONLY)}\n"
+    own = _CHOICE + _MATRICES + _LINES + (_SLIDES if kind.slides else _PAGE)
+    text = f"\\makeatletter\\ifdefined\\blockstep\\else\n{comment}{own}\\fi\\makeatother\n"
+    return text + (_heat_macros() if kind.heat else "")
+
+
+def _heat_macros() -> str:
+    """Give the definitions and colours of heat maps."""
+    colours = {"quiet": QUIET}
+    colours |= {f"ground{n}": colour for n, colour in enumerate(GROUNDS)}
+    colours |= {f"ink{n}": colour for n, colour in enumerate(INKS)}
+    lines = (
+        rf"\definecolor{{block{name}}}{{HTML}}{{{colour[1:].upper()}}}"
+        for name, colour in colours.items()
     )
+    own = _HEAT + "".join(f"{line}\n" for line in lines)
+    return f"\\ifdefined\\blockheat\\else\n{own}\\fi\n"
 
 
-def needed(slides: bool, chinese: bool, lists: bool) -> str:
-    """Name the packages that a body needs."""
-    names = ["amsmath", "textcomp", "graphicx"]
-    names += ["longtable"] if lists else []
-    names += ["beamer"] if slides else []
-    names += ["ctex (xelatex)"] if chinese else []
-    return ", ".join(names)
+def preamble(kind: Kind) -> str:
+    """Give what stands before the body of a whole document."""
+    engine = "xelatex" if kind.chinese else "pdflatex"
+    if kind.slides:
+        first, more = _XEBEAMER if kind.chinese else _BEAMER, _ONE_SLIDE
+    else:
+        first, more = _XELATEX if kind.chinese else _PDFLATEX, _ONE_PAGE
+    if kind.heat and kind.slides:  # beamer loads the package itself
+        first = first.replace("11pt]", "11pt,xcolor=table]")
+    elif kind.heat:
+        more = _COLOURS + more
+    twice = f", {say('latex.twice')}" if kind.lists else ""
+    return (
+        f"% !TEX program = {engine}\n% {say('latex.set', engine=engine)}{twice}\n{first}\n"
+        f"\\usepackage{{amsmath,textcomp,graphicx}}\n{_LISTS if kind.lists else ''}{more}"
+        f"{macros(kind)}\\begin{{document}}\n"
+    )
