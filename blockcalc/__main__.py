@@ -6,6 +6,7 @@ first.
 
 import os
 import signal
+import sys
 
 
 def _leave(number: int, frame: object) -> None:
@@ -18,7 +19,14 @@ if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line.
+
+    The language is set first: help texts are made when the commands are imported.
+    """
+    from blockcalc.messages import set_language
+    from blockcalc.shell.language import language_of
+
+    set_language(language_of(sys.argv[1:]))
     from blockcalc.cli.app import main as run
 
     try:

@@ -13,6 +13,7 @@ from blockcalc.cli.output import note
 from blockcalc.errors import BlockcalcError, Fault, InternalError, WriteError
 from blockcalc.messages import say
 from blockcalc.shell.argv import Group, quiet
+from blockcalc.shell.language import Language
 from blockcalc.shell.usage import errors_as_json
 
 app = typer.Typer(
@@ -41,8 +42,11 @@ def _group(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help=say("help.version"))
     ] = False,
+    lang: Annotated[
+        Language | None, typer.Option("--lang", metavar="|".join(Language), help=say("help.lang"))
+    ] = None,
 ) -> None:
-    """Take the options before any command."""
+    """Accept the options before a command; ``--lang`` is read before commands are imported."""
 
 
 def _tell(error: BlockcalcError) -> None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
 from blockcalc.cli.formats import with_formats
-from blockcalc.cli.groups import Without, grouped
-from blockcalc.cli.inputs import Errors, Screen, Writing, stem_of
+from blockcalc.cli.inputs import Errors, Screen, Writing, stem_of, waiting
 from blockcalc.cli.options import (
     BatchOpt,
     BiasOpt,
@@ -33,6 +32,7 @@ from blockcalc.cli.options import (
 )
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
+from blockcalc.shell.groups import Without, grouped
 
 if TYPE_CHECKING:
     from blockcalc.costs.plan import Plan
@@ -103,7 +103,8 @@ class Counted:
 
         pairs = parse_sets(self.sets or [], {"norm.order": order})
         name = embedded.default() if self.file is None else self.file
-        spec = load(name, pairs, [order] if order else [], shapes_only=True)
+        with waiting(self.file):
+            spec = load(name, pairs, [order] if order else [], shapes_only=True)
         return with_axes(of_file(spec), sizes)
 
 
@@ -174,6 +175,6 @@ def _give(
 ) -> None:
     """Show a document in the terminal, or write it."""
     if writing.output is None and not any(asked.values()):
-        screen.terminal().print(document.pieces())
+        screen.show(screen.terminal(), document.pieces())
         return
     writing.write(document, writing.formats(asked), name)

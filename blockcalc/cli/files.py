@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
-from blockcalc.cli.groups import grouped
 from blockcalc.cli.inputs import Errors, Writing
 from blockcalc.cli.options import (
     AllLayersOpt,
@@ -26,25 +26,28 @@ from blockcalc.cli.options import (
 )
 from blockcalc.cli.output import encodable, note, wrote
 from blockcalc.errors import Fault, UsageError
-from blockcalc.messages import say
+from blockcalc.messages import language, say
+from blockcalc.shell.groups import grouped
+
+_PAGES = Path(__file__).parents[1] / "docs"
 
 
 @grouped
 def samples(copy: CopyOpt = None, force: ForceOpt = False, *, errors: Errors) -> None:
     """List the samples, or copy them out."""
-    from blockcalc.docs import samples as kept
+    from blockcalc.docs import samples as embedded
 
     if copy is None:
         from blockcalc.reading.load import read_file
 
-        width = max(len(path.name) for path in kept.files())
-        for path in kept.files():
+        width = max(len(path.name) for path in embedded.files())
+        for path in embedded.files():
             line = f"{path.name:{width}}  {read_file(str(path)).data['title']}"
             typer.echo(encodable(line, sys.stdout.encoding))
         return
     from blockcalc.cli.output import write_folder
 
-    for written in write_folder(copy, {p.name: p.read_bytes() for p in kept.files()}, force):
+    for written in write_folder(copy, {p.name: p.read_bytes() for p in embedded.files()}, force):
         wrote(written)
 
 
@@ -69,14 +72,18 @@ def new(
     _write_text(content, path, writing)
 
 
-def _write_text(content: str, path: str | None, writing: Writing) -> None:
-    """Write a text to standard output, or to a file, with a note."""
+def _write_text(
+    content: str, path: str | None, writing: Writing, notes: Sequence[str] = ()
+) -> None:
+    """Write a text to standard output, or to a file, with its notes on standard error."""
     if path is None:
         typer.echo(encodable(content, sys.stdout.encoding), nl=False)
         return
     from blockcalc.cli.output import write_file
 
     write_file(path, content.encode(), writing.force)
+    for text in notes:
+        note(text)
     wrote(path)
 
 
@@ -101,16 +108,7 @@ def import_(
     home = Path(path or "stdout").absolute()
     chosen = None if all_layers else layer or 0
     written = layer_file(open_checkpoint(model), chosen, home, tokens)
-    content = as_yaml(written)
-    if path is None:
-        typer.echo(encodable(content, sys.stdout.encoding), nl=False)
-        return
-    from blockcalc.cli.output import write_file
-
-    write_file(path, content.encode(), writing.force)
-    for text in written.notes:
-        note(text)
-    wrote(writing.output)
+    _write_text(as_yaml(written), path, writing, written.notes)
 
 
 @grouped
@@ -149,7 +147,8 @@ def format_(*, errors: Errors) -> None:
 @grouped
 def docs(name: PageArg = None, *, errors: Errors) -> None:
     """List the pages that come with the program, or show one."""
-    pages = {path.stem: path for path in sorted(_PAGES.glob("*.md"))}
+    names = sorted(path.stem for path in _PAGES.glob("*.md") if "." not in path.stem)
+    pages = {own: _page(own) for own in names}
     if name is None:
         width = max(map(len, pages))
         for word, path in pages.items():
@@ -164,12 +163,15 @@ def docs(name: PageArg = None, *, errors: Errors) -> None:
     _show(name)
 
 
-_PAGES = Path(__file__).parents[1] / "docs"
+def _page(name: str) -> Path:
+    """Give the file of a page: in the language in use if there is one, else in English."""
+    own = _PAGES / language() / f"{name}.md"
+    return own if own.exists() else _PAGES / f"{name}.md"
 
 
 def _show(name: str) -> None:
     """Show a page: formatted in a terminal, as its source in a pipe."""
-    text = (_PAGES / f"{name}.md").read_text(encoding="utf-8")
+    text = _page(name).read_text(encoding="utf-8")
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.markdown import Markdown

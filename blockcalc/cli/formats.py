@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from blockcalc.cli.groups import signed
 from blockcalc.messages import known, say
+from blockcalc.shell.groups import signed
 from blockcalc.views import FORMATS
 
 

@@ -1,4 +1,4 @@
-"""Groups of options that commands share, and their conversion to a spec, a depth, numbers."""
+"""Groups of options that commands share, and what they make: a spec, a run, a depth, a view."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -44,8 +45,9 @@ from blockcalc.explain.depth import Depth, Detail
 from blockcalc.messages import say
 
 if TYPE_CHECKING:
-    from blockcalc.explain.document import Document
+    from blockcalc.explain.document import Document, Piece
     from blockcalc.nn.spec import Spec
+    from blockcalc.program.trace import Trace
     from blockcalc.shell.pager import Pager
     from blockcalc.views import Format
     from blockcalc.views.terminal import Terminal
@@ -56,9 +58,10 @@ SLOW = 1.0  # seconds after which a note says what is awaited
 
 @contextmanager
 def waiting(name: str | None) -> Iterator[None]:
-    """Read inside; say that a terminal is read, or that a pipe has not ended after ``SLOW`` s.
+    """Read a file inside, and say on standard error what is awaited.
 
-    Of a file that takes long, say that it is read; not of a terminal, where a person may type.
+    Of a terminal that it is read, of a pipe that it has not ended after ``SLOW`` seconds, of a
+    regular file that takes long that it is read.
     """
     if name == "-" and sys.stdin is not None and sys.stdin.isatty():
         note(say("cli.waiting"))
@@ -179,6 +182,20 @@ class Backward:
         return None if self.lr is None else parse_rate(self.lr)
 
 
+def computed(spec: Spec, backward: Backward | None = None) -> Trace:
+    """Compute a block, and its gradients if options of the backward pass are given."""
+    from blockcalc.shell.progress import progress
+
+    with progress(say("progress.computing")):
+        if backward is None:
+            from blockcalc.nn.run import run
+
+            return run(spec)
+        from blockcalc.gradients.run import work_gradients
+
+        return work_gradients(spec, backward.kind, backward.chain, backward.rate())
+
+
 @dataclass(eq=False, repr=False)
 class Screen:
     """Options for colours in the terminal, and its pager."""
@@ -203,6 +220,20 @@ class Screen:
             if self._pager is not None:
                 terminal.console.file = cast("IO[str]", self._pager)
         return terminal
+
+    def show(self, terminal: Terminal, pieces: Iterable[Piece]) -> None:
+        """Print pieces; say what takes long until they are seen, or else until all are written."""
+        from blockcalc.shell.progress import progress, seen_at_once
+
+        made = iter(pieces)
+        with progress(say("progress.explaining")) as line:
+            if self._pager is not None:
+                self._pager.begun = line.stop
+            elif seen_at_once():
+                first = list(islice(made, 1))
+                line.stop()
+                made = chain(first, made)
+            terminal.print(made)
 
     def close(self) -> None:
         """End the pager."""

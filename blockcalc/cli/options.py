@@ -25,7 +25,7 @@ class Order(StrEnum):
 
 
 class LossKind(StrEnum):
-    """Values of ``--loss``."""
+    """The words of ``--loss``."""
 
     _ignore_ = "members key"
     members = vars()
@@ -66,6 +66,7 @@ def _losses() -> str:
 
 
 FIRST, SECOND, *_ = ORDERS
+SHADED = ", ".join(f"--{name}" for name, form in FORMATS.items() if form.shades)
 FRAMED = ", ".join(f"--{name}" for name, form in FORMATS.items() if form.document)
 
 # the types of parameters, one for each option ----------------------------------------------------
@@ -73,8 +74,8 @@ FRAMED = ", ".join(f"--{name}" for name, form in FORMATS.items() if form.documen
 
 def _file_of(word: str | None) -> str | None:
     """Give the file that an argument names; ``@tiny`` is a sample."""
-    if word is None or not word.startswith("@"):
-        return word
+    if word is None:
+        return None
     from blockcalc.docs.samples import file_of
 
     return file_of(word)
@@ -114,7 +115,7 @@ RowOpt = Annotated[str | None, typer.Option("--row", metavar="TOKEN", help=say("
 CellOpt = Annotated[str | None, typer.Option("--cell", metavar="N,N", help=say("help.cell"))]
 BriefOpt = Annotated[bool, typer.Option("--brief", help=say("help.brief"))]
 HeatOpt = Annotated[bool, typer.Option("--heat", help=say("help.heat"))]
-ShadeOpt = Annotated[bool, typer.Option("--heat", help=say("help.export.heat"))]
+ShadeOpt = Annotated[bool, typer.Option("--heat", help=say("help.export.heat", names=SHADED))]
 ColorOpt = Annotated[Color, typer.Option("--color", metavar=words(Color), help=say("help.color"))]
 NoColorOpt = Annotated[bool, typer.Option("--no-color", help=say("help.no_color"))]
 NoPagerOpt = Annotated[bool, typer.Option("--no-pager", help=say("help.no_pager"))]
@@ -147,7 +148,7 @@ BiasOpt = Annotated[bool | None, typer.Option("--bias/--no-bias", help=say("help
 
 
 def _wanted(key: str) -> Any:
-    """Make an option for a size of a file to fill in; larger ones are not filled in by hand."""
+    """Make an option for a size of a file to fill in, small enough to be filled in by hand."""
     text = say(f"help.new.{key}")
     return typer.Option(f"--{key.replace('_', '-')}", metavar="N", min=1, max=64, help=text)
 
@@ -175,6 +176,7 @@ OtherArg = Annotated[
     ),
 ]
 GradOpt = Annotated[bool, typer.Option("--grad", help=say("help.export.grad"))]
+GuessOpt = Annotated[bool, typer.Option("--guess", help=say("help.step.guess"))]
 FragmentOpt = Annotated[bool, typer.Option("--fragment", help=say("help.fragment", names=FRAMED))]
 NumericOpt = Annotated[bool, typer.Option("--numeric", help=say("help.numeric"))]
 DepthsOpt = Annotated[str | None, typer.Option("--depths", metavar="N,N", help=say("help.depths"))]

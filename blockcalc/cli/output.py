@@ -157,10 +157,10 @@ def _take_back(names: Sequence[str], folders: Sequence[Path]) -> None:
 
 def send(content: bytes | Iterable[bytes], output: str | None, force: bool) -> None:
     """Write output to standard output, or to a file with a note."""
-    from blockcalc.shell.progress import counted, progress
+    from blockcalc.shell.progress import counted, progress, seen_at_once
 
     piped = output in (None, "-")
-    if piped and sys.stdout.isatty():
+    if piped and seen_at_once():
         _print(_parts(content))
         return
     with progress(say("progress.writing")) as shown:

@@ -7,7 +7,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 from blockcalc.cli.formats import formats_of, with_formats
-from blockcalc.cli.groups import Without, grouped
 from blockcalc.cli.inputs import (
     Backward,
     Errors,
@@ -15,10 +14,12 @@ from blockcalc.cli.inputs import (
     Screen,
     Showing,
     Writing,
+    computed,
     parse_depths,
     stem_of,
 )
 from blockcalc.cli.options import (
+    SHADED,
     DepthsOpt,
     FileArg,
     Formats,
@@ -34,28 +35,27 @@ from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 from blockcalc.nn.orders import compared
 from blockcalc.shell.argv import verdict
+from blockcalc.shell.groups import Without, grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from blockcalc.explain.depth import Depth
     from blockcalc.explain.document import Piece
+    from blockcalc.gradients.differences import Difference
     from blockcalc.nn.spec import Spec
     from blockcalc.program.trace import Trace
+    from blockcalc.views import Format
     from blockcalc.views.terminal import Terminal
 
-EXPORTED = ("pieces", "data", "arrays", "rows", "pictures")  # the parts that a run has
+EXPORTED = ("pieces", "data", "arrays", "rows", "pictures", "live")  # the parts that a run has
 HELP = {"names": ", ".join(formats_of(EXPORTED))}  # the fields of help texts
 
 
 def _load(file: str | None, reading: Reading) -> tuple[Spec, Trace]:
     """Read a file, and compute it."""
     spec = reading.spec(file)
-    from blockcalc.nn.run import run as work
-    from blockcalc.shell.progress import progress
-
-    with progress(say("progress.computing")):
-        return spec, work(spec)
+    return spec, computed(spec)
 
 
 @grouped
@@ -85,19 +85,38 @@ def run(
         terminal.write((say("cli.embedded"), "quiet"))
         if not showing.steps:
             terminal.blank()
-    terminal.print(pieces if first is None else chain([first], pieces))
+    screen.show(terminal, pieces if first is None else chain([first], pieces))
 
 
 def _shaded(spec: Spec, trace: Trace, depth: Depth) -> Iterator[Piece]:
-    """Make the heat maps, which work no cell."""
-    from blockcalc.explain.depth import Detail
+    """Make the heat maps."""
     from blockcalc.explain.picture.heat import heat
+
+    _check_depth_of_heat(depth)
+    return heat(spec, trace, depth)
+
+
+def _check_depth_of_heat(depth: Depth) -> None:
+    """Raise an error for an option that has no effect on a heat map, which shows no arithmetic."""
+    from blockcalc.explain.depth import Detail
 
     others = {"--verify": depth.verify, "--row": depth.row, "--cell": depth.cell,
               "--detail cells": depth.detail == Detail.cells}  # fmt: skip
     if given := [name for name, value in others.items() if value]:
         raise UsageError(Fault(say("cell.alone", options=", ".join(["--heat", *given]))))
-    return heat(spec, trace, depth)
+
+
+def _check_heat(formats: Sequence[Format], showing: Showing) -> None:
+    """Raise an error if a format would write no heat map, or tables in its place."""
+    _check_depth_of_heat(showing.depth())
+    if not any(form.shades for form in formats):
+        raise UsageError(Fault(say("heat.formats", names=SHADED)))
+    plain = [
+        f"--{form.name}" for form in formats if form.part in ("pieces", "live") and not form.shades
+    ]
+    if plain:
+        text = say("heat.formats.plain", plain=", ".join(plain), names=SHADED)
+        raise UsageError(Fault(text))
 
 
 @grouped
@@ -114,44 +133,45 @@ def grad(
 ) -> None:
     """Show the backward pass in the terminal."""
     spec = reading.spec(file)
-    from blockcalc.gradients.run import work_gradients
-
-    kind, terminal = backward.kind, screen.terminal()
+    terminal = screen.terminal()
     if depths is not None:
-        asked = {"--numeric": numeric, "--lr": backward.lr, "--chain": backward.chain}
-        if spare := [
-            option for option, value in (asked | {"--steps": showing.steps}).items() if value
-        ]:
+        others = {"--numeric": numeric, "--lr": backward.lr, "--chain": backward.chain,
+                  "--steps": showing.steps}  # fmt: skip
+        if spare := [name for name, value in others.items() if value]:
             raise UsageError(Fault(say("depths.alone", options=", ".join(spare))))
-        _stacks(terminal, spec, parse_depths(depths), kind)
+        _stacks(terminal, spec, depths, backward.kind)
         return
     rate = backward.rate()
     if numeric and spec.rounding:
         raise UsageError(Fault(say("numeric.round")))
-    from blockcalc.shell.progress import progress
-
-    with progress(say("progress.computing")):
-        trace = work_gradients(spec, kind, backward.chain, rate)
-    from blockcalc.gradients.differences import differences
+    trace = computed(spec, backward)
     from blockcalc.gradients.explain import explain_gradient
+    from blockcalc.gradients.tables import numeric as compared_gradients
 
-    with progress(say("progress.differences")):
-        found_numeric = differences(spec, kind, trace) if numeric else []
+    found = _differences(spec, backward.kind, trace) if numeric else []
     pieces = explain_gradient(spec, trace, showing.depth(pictures=True))
-    with verdict(1 if any(d.wrong for d in found_numeric) else 0):
+    with verdict(1 if any(d.wrong for d in found) else 0):
         if file is None:
             terminal.write((say("cli.embedded"), "quiet"))
-        terminal.print(pieces)
+        screen.show(terminal, pieces)
         if rate is not None:
-            _descend(terminal, spec, trace, kind, rate, showing.digits)
+            _descend(terminal, spec, trace, backward.kind, rate, showing.digits)
         if numeric:
-            from blockcalc.gradients.tables import numeric as beside
-
-            terminal.print(beside(found_numeric))
+            terminal.print(compared_gradients(found))
 
 
-def _stacks(terminal: Terminal, spec: Spec, counts: list[int], kind: str | None) -> None:
-    """Show only the stacks of the given depths."""
+def _differences(spec: Spec, kind: str | None, trace: Trace) -> list[Difference]:
+    """Compute the gradients again as central differences."""
+    from blockcalc.gradients.differences import differences
+    from blockcalc.shell.progress import progress
+
+    with progress(say("progress.differences")):
+        return differences(spec, kind, trace)
+
+
+def _stacks(terminal: Terminal, spec: Spec, text: str, kind: str | None) -> None:
+    """Show only the stacks of the depths in the value of ``--depths``."""
+    counts = parse_depths(text)
     from blockcalc.gradients.loss import choose_loss, loss_text
     from blockcalc.gradients.stacks import depths
     from blockcalc.gradients.tables import stacks
@@ -188,13 +208,12 @@ def compare(
         first, second = _load(file, reading), _load(other, reading)
     else:
         spec = reading.spec(file, compared)
-        from blockcalc.nn.run import run as work
-
-        first, second = ((own, work(own)) for own in map(spec.with_order, compared(spec.order)))
+        both = map(spec.with_order, compared(spec.order))
+        first, second = ((own, computed(own)) for own in both)
     from blockcalc.explain.comparison import compare as pieces
 
     depth = replace(showing, no_prose=True).depth()
-    screen.terminal().print(pieces(first, second, depth))
+    screen.show(screen.terminal(), pieces(first, second, depth))
 
 
 @with_formats(EXPORTED)
@@ -214,23 +233,19 @@ def export(
 ) -> None:
     """Write every step in an export format."""
     formats = writing.formats(asked or {}, fragment)
-    if heat and not any(form.part == "pictures" for form in formats):
-        raise UsageError(Fault(say("svg.heat")))
+    if heat:
+        _check_heat(formats, showing)
+    if any(form.part == "live" for form in formats) and (grad or showing.steps):
+        option = "--grad" if grad else "--steps"
+        raise UsageError(Fault(say("page.forward", option=option)))
     if not grad and (backward.loss or backward.chain or backward.lr):
         raise UsageError(Fault(say("cli.needs_grad")))
     if grad:
         from blockcalc.gradients.explain import explain_gradient as explained
-        from blockcalc.gradients.run import work_gradients
-        from blockcalc.shell.progress import progress
-
-        rate = backward.rate()
-        spec = reading.spec(file)
-        with progress(say("progress.computing")):
-            trace = work_gradients(spec, backward.kind, backward.chain, rate)
     else:
         from blockcalc.explain.steps import explain as explained
-
-        spec, trace = _load(file, reading)
+    spec = reading.spec(file)
+    trace = computed(spec, backward if grad else None)
     depth = showing.depth()
     from blockcalc.explain.data import run_document
 

@@ -17,11 +17,21 @@ from typer.main import get_group
 
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
-from blockcalc.shell.pages import usage_pieces, write_commands, write_options
-from blockcalc.shell.usage import HELP, check_value, meant_option, options_of, scan, settle
+from blockcalc.shell.language import without_language
+from blockcalc.shell.pages import fitted, usage_pieces, write_commands, write_options
+from blockcalc.shell.usage import (
+    HELP,
+    INPUTS,
+    check_value,
+    meant_option,
+    normalized,
+    options_of,
+    scan,
+)
 
 COMMANDS = {  # in the order of the help page, each with its module and function in ``cli``
     "run": "run:run",
+    "step": "step:step",
     "grad": "run:grad",
     "check": "check:check",
     "compare": "run:compare",
@@ -98,6 +108,9 @@ class Group(TyperGroup):
         return super().main(*args, **settings)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        args = without_language(args)
+        if any(arg in HELP for arg in args):  # help is shown, and nothing is installed
+            args = [arg for arg in args if arg not in SCRIPTS]
         args = self.arrange(args)
         if SCRIPTS.isdisjoint(args):
             return super().parse_args(ctx, args)
@@ -112,6 +125,10 @@ class Group(TyperGroup):
                 raise UsageError(fault) from None
             print(said.getvalue(), end="")
             raise
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        fitted(formatter, ctx.max_content_width)
+        super().format_help(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         write_options(formatter, self.get_params(ctx))
@@ -149,11 +166,7 @@ class Group(TyperGroup):
 
     def unknown_word(self, word: str, options: Mapping[str, Any]) -> Fault:
         """Make the error for a word that is not a command, with a suggestion."""
-        if (
-            word.startswith("@")
-            or os.path.exists(word)
-            or word.lower().endswith((".yaml", ".yml", ".json"))
-        ):
+        if word.startswith("@") or os.path.exists(word) or word.lower().endswith(INPUTS):
             return Fault(say("cli.bare_file", word=word))
         from blockcalc.messages.words import did_you_mean
 
@@ -166,10 +179,14 @@ class Command(TyperCommand):
     """A command that checks its words before parsing, and ends quietly on a closed pipe."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, settle(self, ctx.parent.command.commands, args))
+        return super().parse_args(ctx, normalized(self, ctx.parent.command.commands, args))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return usage_pieces(self)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        fitted(formatter, ctx.max_content_width)
+        super().format_help(ctx, formatter)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         write_options(formatter, self.get_params(ctx))

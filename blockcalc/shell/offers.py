@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any
 from blockcalc.messages import say
 from blockcalc.nn.orders import compared
 from blockcalc.shell.pages import help_of
-from blockcalc.shell.usage import HELP, options_of, places_of, scan, takes_value
+from blockcalc.shell.usage import HELP, INPUTS, options_of, places_of, scan, takes_value
 
 if TYPE_CHECKING:
     from blockcalc.nn.spec import Spec
     from blockcalc.program.program import Program
 
 LARGEST = 2**20  # larger files are not read during completion
-_WRITTEN = (".yaml", ".yml", ".json")
 _STORED = (".csv", ".tsv", ".npz", ".npy", ".safetensors", ".txt", ".log")
 ENDINGS = {  # of the files that an argument of a command may name
-    "file": _WRITTEN,
-    "other": _WRITTEN,
-    "answers": (*_WRITTEN, *_STORED),
+    "file": INPUTS,
+    "other": INPUTS,
+    "answers": (*INPUTS, *_STORED),
 }
 
 
@@ -89,11 +88,11 @@ class Asked:
         self.words_only = "--" in line.words
 
     def values(self, name: str) -> list[str]:
-        """Give the values of an option before the cursor."""
+        """Give the values that an option has before the cursor."""
         return [str(part.value) for part in self.parts if part.option == name and part.value]
 
     def value(self, name: str) -> str | None:
-        """Give the first value of an option before the cursor, if there is one."""
+        """Give the first value that an option has before the cursor, None if it has none."""
         return next(iter(self.values(name)), None)
 
     def offers(self) -> Iterable[Offer]:
@@ -282,14 +281,14 @@ VALUES: dict[str, Callable[[Asked, str], Iterable[str]]] = {
 LISTS = {"--steps", "--lora-on"}  # values separated by commas
 
 
-def _files(text: str, endings: tuple[str, ...] = _WRITTEN) -> list[Offer]:
+def _files(text: str, endings: tuple[str, ...] = INPUTS) -> list[Offer]:
     """Give folders and input files; if there is no such file, the names of the samples.
 
     A single folder is expanded, because a shell would end the word after it.
     """
     from blockcalc.docs import samples as embedded
 
-    if endings == _WRITTEN and text.startswith(embedded.MARK):
+    if endings == INPUTS and text.startswith(embedded.MARK):
         return [Offer(name) for name in embedded.names()]
     folder, slash, name = text.rpartition("/")
     found = []
@@ -299,6 +298,6 @@ def _files(text: str, endings: tuple[str, ...] = _WRITTEN) -> list[Offer]:
             found.append(f"{folder}{slash}{path.name}{'/' if path.is_dir() else ''}")
     if len(found) == 1 and found[0].endswith("/"):
         return _files(found[0], endings)
-    if endings == _WRITTEN and all(one.endswith("/") for one in found):
+    if endings == INPUTS and all(one.endswith("/") for one in found):
         found += embedded.names()
     return [Offer(one, path=True) for one in found]

@@ -7,11 +7,12 @@ import os
 import shlex
 import signal
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
 DEFAULT = "less"
-LESS = "FRX"  # leave if it fits the screen, show colours, keep the screen at the end
+LESS = "FRX"  # exit if the text fits the screen, show colours, do not clear the screen at the end
 
 
 class Pager(io.TextIOBase):
@@ -20,7 +21,7 @@ class Pager(io.TextIOBase):
     Parameters
     ----------
     out : text file
-        The screen, for what fits or if there is no pager.
+        The terminal, for a text that fits the screen, or if the pager cannot be started.
     command : str
         The pager with its options.
     height : int
@@ -34,6 +35,7 @@ class Pager(io.TextIOBase):
         self.process: subprocess.Popen[str] | None = None
         self.through = False
         self.before: object = None
+        self.begun: Callable[[], None] | None = None  # called before the first text is shown
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
@@ -46,7 +48,7 @@ class Pager(io.TextIOBase):
         Raises
         ------
         BrokenPipeError
-            The pager was left.
+            The person has left the pager.
         """
         if self.process is None and not self.through:
             self.held.append(text)
@@ -62,13 +64,15 @@ class Pager(io.TextIOBase):
 
     def _start(self) -> None:
         """Start the pager; without one, the text goes to the screen."""
+        if self.begun is not None:
+            self.begun()
         try:
             self.process = subprocess.Popen(
                 shlex.split(self.command),
                 stdin=subprocess.PIPE,
                 text=True,
                 encoding=self.out.encoding,
-                env={"LESS": LESS, "LV": "-c", **os.environ},
+                env={**_settings(self.out.encoding), **os.environ},
             )
         except (OSError, ValueError, IndexError):
             self.through = True
@@ -76,7 +80,7 @@ class Pager(io.TextIOBase):
             self.before = signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def close(self) -> None:
-        """Show what is left, and wait until the pager is left."""
+        """Show the text still held back, and wait until the person leaves the pager."""
         if self.process is None:
             if not self.through:
                 self.out.write("".join(self.held))
@@ -89,8 +93,17 @@ class Pager(io.TextIOBase):
         signal.signal(signal.SIGINT, self.before)  # type: ignore[arg-type]
 
 
+def _settings(encoding: str) -> dict[str, str]:
+    """Give the environment variables of pagers; a person's own values override them.
+
+    In the C locale Python writes UTF-8, but less shows it as bytes unless it is told.
+    """
+    utf8 = (encoding or "").lower().replace("_", "-") in ("utf-8", "utf8")
+    return {"LESS": LESS, "LV": "-c", **({"LESSCHARSET": "utf-8"} if utf8 else {})}
+
+
 def pager_for(out: TextIO) -> Pager | None:
-    """Make the pager of a screen; None if the output is no screen, or no pager is wanted."""
+    """Make the pager for a terminal; None if the output is not one, or ``PAGER`` asks for none."""
     command = os.environ.get("PAGER", DEFAULT).strip()
     if command in ("", "cat") or os.environ.get("TERM") == "dumb" or not out.isatty():
         return None

@@ -11,6 +11,7 @@ from blockcalc.shell.usage import takes_value, usage_of
 
 _HELD = "\xa0"  # a non-breaking space
 NAMES = 25  # width for names; a longer name has its own line
+LEAST = 28  # width of the narrowest page
 _OTHERS = ("help", "install_completion", "show_completion")  # options that typer adds
 
 
@@ -19,6 +20,14 @@ def write_options(formatter: Any, params: list[Any]) -> None:
     for kind in ("argument", "option"):
         rows = [(_names(p), _text(p)) for p in params if p.param_type_name == kind]
         _write(formatter, say(f"help.{kind}s"), rows)
+
+
+def fitted(formatter: Any, most: int) -> None:
+    """Make a page as wide as the terminal, at most ``most`` columns; typer keeps at least 52."""
+    from shutil import get_terminal_size
+
+    columns = get_terminal_size().columns
+    formatter.width = max(min(columns, most) - 2, LEAST)
 
 
 def write_commands(formatter: Any, names: Iterable[str]) -> None:
@@ -45,7 +54,10 @@ def _write(formatter: Any, heading: str, rows: list[tuple[str, str]]) -> None:
     with formatter.section(heading):
         for name, text in rows:
             lines = wrap(text, formatter.width - column - 4, break_on_hyphens=False)
-            head = [name] if len(name) > column else [f"{name:{column}}  {lines.pop(0)}"]
+            if len(name) > column:
+                head = wrap(name, formatter.width - 2, break_on_hyphens=False)
+            else:
+                head = [f"{name:{column}}  {lines.pop(0)}"]
             for line in head + [f"{'':{column}}  {line}" for line in lines]:
                 formatter.write(f"  {line}\n".replace(_HELD, " "))
 

@@ -1,12 +1,13 @@
-"""Say on standard error what takes long: one line, after a second, in a terminal alone.
+"""Show what takes long: one line on standard error, after a second, only in a terminal.
 
-The line is written here and not by Rich, which hides the cursor: Ctrl-C ends the process at once
-and would leave it hidden.
+The line is not written by Rich, which hides the cursor: Ctrl-C ends the process at once and would
+leave it hidden.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import threading
 import time
@@ -23,13 +24,24 @@ MILLION = 1_000_000
 
 @contextmanager
 def progress(text: str) -> Iterator[Progress]:
-    """Work inside; if it takes long, show the text with the seconds, and remove it at the end."""
-    own = Progress(text)
-    own.start()
+    """Show a text with the elapsed seconds while the body takes long; remove it at the end."""
+    line = Progress(text)
+    line.start()
     try:
-        yield own
+        yield line
     finally:
-        own.stop()
+        line.stop()
+
+
+def seen_at_once() -> bool:
+    """Tell whether output may be seen while it is written: in a terminal, or through a pipe.
+
+    A line on standard error would then appear in the middle of it.
+    """
+    with suppress(OSError, ValueError, AttributeError):
+        out = sys.stdout
+        return out.isatty() or stat.S_ISFIFO(os.fstat(out.fileno()).st_mode)
+    return False
 
 
 class Progress:
@@ -42,7 +54,7 @@ class Progress:
         self.thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to wait, if there is a terminal to write to."""
+        """Start the thread that shows the line, if standard error is a terminal."""
         error = sys.stderr
         if error is not None and error.isatty() and os.environ.get("TERM") != "dumb":
             self.thread = threading.Thread(target=self._show, daemon=True)
@@ -76,12 +88,12 @@ class Progress:
 
 def _width() -> int:
     with suppress(OSError, ValueError, AttributeError):
-        return os.get_terminal_size(sys.stderr.fileno()).columns or 80  # some say 0
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80  # some terminals give 0
     return 80
 
 
 def counted(parts: Iterable[bytes], shown: Progress) -> Iterator[bytes]:
-    """Hand on the parts of a content, and say how many bytes have been written."""
+    """Pass on the parts of a content, and show how many bytes have been written."""
     done = 0
     for part in parts:
         yield part

@@ -11,6 +11,7 @@ from blockcalc.limits import MOST_COUNT
 from blockcalc.messages import say
 
 HELP = ("-h", "--help")
+INPUTS = (".yaml", ".yml", ".json")  # the endings of input files
 _PATHS = ("PATH", "DIR")  # the writer checks the name of its file, including an empty one
 _DASHES = tuple("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d")
 
@@ -93,7 +94,7 @@ def errors_as_json(args: Sequence[str]) -> bool:
     return any(f"{a}={b}" == "--error-format=json" or a == "--error-format=json" for a, b in pairs)
 
 
-def settle(command: Any, others: Mapping[str, Any], args: Sequence[str]) -> list[str]:
+def normalized(command: Any, others: Mapping[str, Any], args: Sequence[str]) -> list[str]:
     """Check a command line; return it with options and values separated and words after ``--``.
 
     Parameters
@@ -154,8 +155,7 @@ def _formats(command: Any, others: Mapping[str, Any], option: str) -> str | None
     there = {f"--{name}" for name in FORMATS}
     own = [name for name in options_of([command]) if name in there]
     names = own or [name for name in options_of([others["export"]]) if name in there]
-    text = say("usage.formats" if own else "usage.formats.export", names=", ".join(names))
-    return f"{text}; {say('cli.formats_pdf')}" if option.lower() == "--pdf" else text
+    return say("usage.formats" if own else "usage.formats.export", names=", ".join(names))
 
 
 def check_value(param: Any, part: Part) -> None:

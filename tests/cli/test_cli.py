@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import blockcalc
+import blockcalc.nn.run
+from blockcalc.cli.app import main
 from tests.helpers import SAMPLES, TINY, process, text
 from tests.named import flags
 
@@ -251,9 +253,6 @@ def test_a_reader_that_goes_away_is_no_fault(extra: tuple[str, ...]) -> None:
 def test_a_fault_of_ours_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import blockcalc.nn.run
-    from blockcalc.cli.app import main
-
     def broken(*args: object, **kwargs: object) -> None:
         raise RuntimeError("secret")
 

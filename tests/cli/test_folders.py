@@ -13,7 +13,8 @@ import pytest
 
 import blockcalc
 from blockcalc.cli import output
-from blockcalc.errors import Fault, WriteError
+from blockcalc.errors import Fault, UsageError, WriteError
+from blockcalc.views import FORMATS, choose_formats
 from tests.blocks import ATTENTION, SQUARE
 from tests.helpers import FEW_SAMPLES, STACK, THREE, TINY, cli, text
 
@@ -174,3 +175,42 @@ def test_a_folder_that_cannot_be_made_is_one_line(target: str, tmp_path: Path) -
     said = error("export", "--latex", "--json", "-o", target, cwd=tmp_path)
     assert len(said.splitlines()) == 1
     assert names(tmp_path) == {"tiny.json"}
+
+
+ENDINGS = sorted({form.ending for form in FORMATS.values()})
+
+
+@pytest.mark.parametrize("ending", [*ENDINGS, ".JSON", ".xlsx", ".html"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_and_the_ending_of_another_contradict_each_other(name: str, ending: str) -> None:
+    asked = {form: form == name for form in FORMATS}
+    if ending.lower() == FORMATS[name].ending:
+        assert choose_formats(asked, f"a{ending}") == [FORMATS[name]]
+        return
+    with pytest.raises(UsageError) as raised:
+        choose_formats(asked, f"a{ending}")
+    said = f"--{name} does not write files that end in {ending}; choose a name that ends in "
+    assert raised.value.faults[0].message.startswith(said + FORMATS[name].ending)
+
+
+@pytest.mark.parametrize("output", ["a.txt", "a", "a.markdown", "-", None, "a.json/", "v1.5"])
+def test_any_other_ending_is_free(output: str | None) -> None:
+    assert choose_formats({"markdown": True}, output) == [FORMATS["markdown"]]
+
+
+@pytest.mark.parametrize(
+    ("args", "own"),
+    [
+        (("check", "a.json", "--csv"), ".csv"),
+        (("check", "a.json", "--latex"), ".tex"),
+        (("export", "--markdown"), ".md"),
+        (("cost", "--latex"), ".tex"),
+        (("check", "--blank"), ".yaml"),
+    ],
+)
+def test_a_contradiction_writes_nothing(args: tuple[str, ...], own: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"attn.q": [[1, 0], [0, 1], [1, 1]]}')
+    command, *rest = args
+    said = error(command, TINY, *rest, "-o", "x.json", code=2, cwd=tmp_path)
+    assert f"choose a name that ends in {own}" in said
+    assert not (tmp_path / "x.json").exists()

@@ -18,6 +18,7 @@ from blockcalc.costs.presets import PRESETS
 from blockcalc.docs.samples import default, files
 from blockcalc.gradients.run import work_gradients
 from blockcalc.nn.block import build
+from blockcalc.program.loss import LOSSES
 from blockcalc.shell.offers import LARGEST, Line, offers
 from blockcalc.shell.usage import options_of
 from tests.helpers import STACK, cli, text
@@ -60,7 +61,7 @@ def bash(*words: str) -> list[str]:
 
 def test_commands() -> None:
     assert typed("") == list(COMMANDS)
-    assert typed("s") == ["shapes", "samples", "schema"]
+    assert typed("s") == ["step", "shapes", "samples", "schema"]
     assert typed("nosuch ") == []
     assert typed("schema ") == []
 
@@ -85,7 +86,7 @@ def test_words_to_choose_from() -> None:
     assert typed("--norm pr") == ["pre"]
     assert typed("run --norm=po") == ["--norm=post"]
     assert typed("run --detail ") == ["tables", "normal", "cells"]
-    assert typed("grad --loss m") == ["mse"]
+    assert typed("grad --loss m") == [name for name in LOSSES if name.startswith("m")]
     assert typed("schema --error-format ") == ["text", "json"]
     assert typed("cost --norm-kind ") == ["layer", "rms"]
     assert typed("run --digits ") == []
@@ -299,6 +300,18 @@ def test_a_shell_that_is_not_known_is_told(option: str, monkeypatch: pytest.Monk
         main()
     said = "cannot tell which shell this is\n  type it at the prompt of bash, zsh, fish or PowerShell\n"
     assert (stop.value.code, capsys.readouterr()) == (2, ("", said))
+
+
+def test_nothing_is_installed_where_help_is_asked_for(tmp_path: Path) -> None:
+    for args in (
+        ["--install-completion", "--help"],
+        ["-h", "--install-completion"],
+        ["--lang", "en", "--help", "--show-completion"],
+    ):
+        done = cli(*args, HOME=str(tmp_path), SHELL="/bin/bash")
+        assert done.returncode == 0
+        assert done.stdout == cli("--help").stdout
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_script_of_a_shell_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip

@@ -123,3 +123,24 @@ def test_a_terminal_has_a_pager() -> None:
     assert len(whole.splitlines()) > 100
     assert on_a_terminal("grad", TINY, PAGER=MARK).startswith("PAGED")
     assert on_a_terminal("run", TINY, PAGER="true") == ""  # left at once
+
+
+@pytest.mark.parametrize(
+    ("encoding", "own", "said"),
+    [("utf-8", None, "utf-8"), ("UTF8", None, "utf-8"), ("utf-8", "latin1", "latin1"), ("ascii", None, "None")],
+)  # fmt: skip
+def test_less_is_told_the_encoding(
+    encoding: str, own: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the C locale Python writes UTF-8, of which less would show the bytes."""
+    monkeypatch.delenv("LESSCHARSET", raising=False)
+    if own:
+        monkeypatch.setenv("LESSCHARSET", own)
+    got = tmp_path / "got"
+    write = f"open({str(got)!r}, 'w').write(str(os.environ.get('LESSCHARSET')))"
+    out = Terminal()
+    out.encoding = encoding
+    pager = Pager(out, f'{sys.executable} -c "import os, sys; sys.stdin.read(); {write}"', 2)
+    pager.write("one\n" * 9)
+    pager.close()
+    assert got.read_text() == said

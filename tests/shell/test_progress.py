@@ -10,14 +10,20 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
+from blockcalc.cli.inputs import Screen as Shown
 from blockcalc.cli.inputs import waiting
+from blockcalc.explain.document import Remark
 from blockcalc.shell import progress as module
+from blockcalc.shell.pager import Pager
 from blockcalc.shell.progress import Progress, counted, progress
+from blockcalc.views.terminal import Terminal
 from tests.helpers import TINY, process
 
 
@@ -122,18 +128,16 @@ ffn: {w_1: {random: [200, 400]}, w_2: {random: [400, 200]}}
 """
 
 
-@pytest.mark.slow
-def test_a_long_export_says_so_in_a_terminal_and_not_in_a_pipe(tmp_path: Path) -> None:
-    (tmp_path / "big.yaml").write_text(BIG)
-    args = ("export", "big.yaml", "--json")
+def said_by(args: tuple[str, ...], where: Path, out: Path) -> bytes:
+    """Give what a command says on a terminal; its output goes to a file."""
     ours, theirs = pty.openpty()
     code = (
-        "import sys, blockcalc.shell.progress as p; p.AFTER = 0.2; sys.argv[0] = 'blockcalc';"
-        "from blockcalc.cli.app import main; main()"
+        "import sys, blockcalc.shell.progress as p; p.AFTER = 0.1; p.EVERY = 0.02;"
+        "sys.argv[0] = 'blockcalc'; from blockcalc.cli.app import main; main()"
     )
-    with open(tmp_path / "out.json", "wb") as out:
+    with open(out, "wb") as file:
         started = subprocess.Popen(
-            [sys.executable, "-c", code, *args], cwd=tmp_path, stdout=out, stderr=theirs,
+            [sys.executable, "-c", code, *args], cwd=where, stdout=file, stderr=theirs,
             env={**os.environ, "TERM": "xterm"},
         )  # fmt: skip
         os.close(theirs)
@@ -146,9 +150,75 @@ def test_a_long_export_says_so_in_a_terminal_and_not_in_a_pipe(tmp_path: Path) -
                     break
     os.close(ours)
     assert started.wait() == 0
-    assert b"writing" in said
+    return said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (("export", "big.yaml", "--json"), b"writing"),
+        (("run", "big.yaml"), b"explaining"),
+        (("grad", "big.yaml"), b"explaining"),
+        (("compare", "big.yaml"), b"explaining"),
+        (("cost", "deep.yaml"), b"explaining"),
+        (("shapes", "deep.yaml"), b"explaining"),
+    ],
+)
+def test_what_takes_long_says_so_beside_a_file(
+    args: tuple[str, ...], text: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "big.yaml").write_text(BIG)
+    block = "- {attn: {w_q: {random: [4, 4]}, w_k: {random: [4, 4]}, w_v: {random: [4, 4]}}, ffn: {w_1: {random: [4, 4]}, w_2: {random: [4, 4]}}}\n"  # fmt: skip
+    (tmp_path / "deep.yaml").write_text("x: {random: [3, 4]}\nblocks:\n" + block * 200)
+    out = tmp_path / "out"
+    said = said_by(args, tmp_path, out)
+    assert text in said
     assert said.endswith(b"\r\x1b[K")
     done = process(*args, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout == (tmp_path / "out.json").read_bytes()
+    assert done.stdout == out.read_bytes()
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_the_line_goes_when_output_is_seen(
+    seen: bool, screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a screen, and in a pipe, which may lead to a pager: the line would stand in the middle."""
+    monkeypatch.setattr(module, "seen_at_once", lambda: seen)
+    running = threading.active_count()
+    lines: list[int] = []
+
+    def pieces() -> Iterator[Remark]:
+        for n in range(3):
+            lines.append(threading.active_count() - running)
+            yield Remark(str(n))
+
+    out = io.StringIO()
+    Shown().show(Terminal(Console(file=out)), pieces())
+    assert lines == ([1, 0, 0] if seen else [1, 1, 1])
+    assert out.getvalue().split() == ["0", "1", "2"]
+
+
+def test_output_is_seen_in_a_pipe_and_not_in_a_file(tmp_path: Path) -> None:
+    code = "import sys, blockcalc.shell.progress as p; sys.stdout.write(str(p.seen_at_once()))"
+    args = [sys.executable, "-c", code]
+    assert subprocess.run(args, stdout=subprocess.PIPE, check=True).stdout == b"True"
+    with open(tmp_path / "out", "wb") as out:
+        subprocess.run(args, stdout=out, check=True)
+    assert (tmp_path / "out").read_bytes() == b"False"
+
+
+def test_the_line_goes_before_the_pager_comes() -> None:
+    gone: list[str] = []
+    pager = Pager(io.StringIO(), "true", 2)
+    pager.begun = lambda: gone.append("line")
+    pager.write("one\n")
+    assert gone == []
+    pager.write("two\n")
+    assert gone == ["line"]
+    pager.close()
+
+
+def test_a_quick_command_says_nothing() -> None:
     assert process("run", TINY).stderr == b""

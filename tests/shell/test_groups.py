@@ -8,7 +8,7 @@ from typing import Annotated
 
 import pytest
 
-from blockcalc.cli.groups import Without, grouped
+from blockcalc.shell.groups import Without, grouped
 from tests.shell.commands import COMMANDS
 
 
