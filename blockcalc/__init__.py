@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from blockcalc.api import compare, cost, grad, judge, load, loads, run, sample
     from blockcalc.errors import BlockcalcError, InputError, LookupFault, UsageError, WriteError
+    from blockcalc.messages import set_language
     from blockcalc.notebook.checked import Checked
     from blockcalc.notebook.spec import Spec
     from blockcalc.notebook.trace import Trace
@@ -39,6 +40,7 @@ __all__ = [
     "loads",
     "run",
     "sample",
+    "set_language",
 ]
 
 _HOMES = {
@@ -46,6 +48,7 @@ _HOMES = {
         ("BlockcalcError", "InputError", "LookupFault", "UsageError", "WriteError"), "errors"
     ),
     "Checked": "notebook.checked",
+    "set_language": "messages",
     "Spec": "notebook.spec",
     "Trace": "notebook.trace",
 }

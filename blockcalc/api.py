@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from blockcalc.docs.samples import file_of, files
+from blockcalc.docs.samples import by_name, file_of
 from blockcalc.errors import Fault, UsageError
 from blockcalc.files.decode import read_text
 from blockcalc.messages import say
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from blockcalc.notebook.comparison import Comparison
     from blockcalc.notebook.cost import Cost
 
-Given = Mapping[str, Any] | str | os.PathLike[str]
-Source = PlainSpec | Mapping[str, Any] | str | os.PathLike[str]
+Given = Mapping[str, Any] | str | os.PathLike[str]  # of answers
+Source = PlainSpec | Given  # of a block
 
 
 def load(
@@ -45,8 +45,8 @@ def load(
     Parameters
     ----------
     source : path, mapping or Spec
-        ``-`` is standard input, ``@tiny`` a sample; a mapping may hold NumPy arrays; a Spec stays
-        as it is.
+        ``-`` is standard input, ``@tiny`` a sample; a mapping may hold NumPy arrays; a Spec is
+        returned as it is, except for ``order``.
     sets : mapping or sequence of (key, value)
         Keys that override a file or a mapping: ``{"attn.causal": True}``. A text is read as YAML:
         ``"true"``.
@@ -56,11 +56,15 @@ def load(
     Returns
     -------
     Spec
+        Its ``arrays`` are the matrices by name, in float64 and read-only: ``x`` is
+        ``[tokens, d_model]``, or ``[batch, tokens, d_model]``.
 
     Raises
     ------
     InputError
         All errors found, up to twenty, each with file, line and column.
+    UsageError
+        An argument has the wrong type, the order is unknown, or ``sets`` are given for a Spec.
 
     Examples
     --------
@@ -80,7 +84,7 @@ def load(
 
 
 def _place_of(source: Any) -> Mapping[str, Any] | str:
-    """Give the mapping, or the name of the file."""
+    """Give the mapping, or the name of the file, that a source stands for."""
     if isinstance(source, PlainTrace):
         raise UsageError(Fault(say("api.trace")))
     if isinstance(source, Mapping):
@@ -104,6 +108,22 @@ def _overrides(sets: Any) -> list[tuple[str, Any]]:
 def loads(text: str) -> Spec:
     r"""Read the text of a YAML or JSON file.
 
+    Parameters
+    ----------
+    text : str
+        The text; file names in it are relative to the current folder.
+
+    Returns
+    -------
+    Spec
+
+    Raises
+    ------
+    InputError
+        All errors found, as by ``load``.
+    UsageError
+        It is not a text.
+
     Examples
     --------
     >>> loads("x: [[1, 2]]\nattn: {out: [[0, 1]]}").shapes["x"]
@@ -115,14 +135,28 @@ def loads(text: str) -> Spec:
 
 
 def sample(name: str = "tiny") -> Spec:
-    """Read a sample that comes with the package, by its name.
+    """Read a sample that comes with the package.
+
+    Parameters
+    ----------
+    name : str
+        Its name without ``@``, as listed by ``blockcalc samples``.
+
+    Returns
+    -------
+    Spec
+
+    Raises
+    ------
+    UsageError
+        There is no sample of this name.
 
     Examples
     --------
     >>> sample("tiny").shapes["x"]
     (3, 2)
     """
-    known = {path.stem: path for path in files()}
+    known = by_name()
     require_word("sample", name, known)
     return as_kind(Spec, reader.load(known[name]))
 
@@ -141,6 +175,13 @@ def run(source: Source, dtype: DTypeLike = "float64") -> Trace:
     Trace
         Every step by name, in order; its arrays are read-only.
 
+    Raises
+    ------
+    InputError
+        The source has errors, or a step cannot be computed, such as a sum that overflows.
+    UsageError
+        The dtype is another one, or the source has the wrong type.
+
     Examples
     --------
     >>> run(sample("tiny"))["attn.scores"]
@@ -157,7 +198,7 @@ def run(source: Source, dtype: DTypeLike = "float64") -> Trace:
 
 
 def _owned(trace: PlainTrace, spec: Spec) -> Trace:
-    """Give a run together with its spec."""
+    """Attach the spec to a run."""
     return Trace(trace.program, trace.arrays, trace.rounding, spec=spec)
 
 
@@ -175,8 +216,15 @@ def grad(source: Source, loss: str | None = None, *, chain: bool = False) -> Tra
     Returns
     -------
     Trace
-        All steps, ``loss``, and the gradients: ``grad.x``, ``grad.attn.w_q``, ..., each with the
-        shape of its step or matrix.
+        All steps, ``loss`` (shape ``(1,)``), and the gradients of the loss: ``grad.x``,
+        ``grad.attn.w_q``, ..., each with the shape of its step or matrix.
+
+    Raises
+    ------
+    InputError
+        The source has errors, or a step cannot be computed.
+    UsageError
+        The loss is unknown, or needs a matrix that the source does not give.
 
     Examples
     --------
@@ -206,7 +254,15 @@ def cost(source: Source | None = None, *, preset: str | None = None, **sizes: An
     Returns
     -------
     Cost
-        ``parameters_of_all``, ``flops_of()``, ``cache_bytes``, ``training``, …
+        ``parameters_of_all``, ``flops_of()`` (operations; a multiplication and an addition are
+        two), ``cache_bytes``, ``training`` (bytes), …
+
+    Raises
+    ------
+    InputError
+        The source has errors.
+    UsageError
+        A preset or a size is unknown or wrong, or there is a source as well.
 
     Examples
     --------
@@ -247,21 +303,28 @@ def judge(
     answers : path or mapping, optional
         A file, or numbers by the name of a step: an array is judged as a program stored it, by the
         bound of its dtype; rows of plain numbers as written by hand, to half a unit of the last
-        digit, None where nothing is given. Without answers, those under ``expect`` in the source.
+        digit, None for an entry left open. By default those under ``expect`` in the source.
     dtype : str, optional
-        The format of the numbers, ``float64``, ``float32``, ``bfloat16`` or ``float16``, over what
-        they say.
+        The storage format of the numbers, ``float64``, ``float32``, ``bfloat16`` or ``float16``;
+        overrides that of the answers.
     tolerance : float, optional
-        How far a number may lie from the right one, in place of either rule.
+        The largest absolute difference from the right number, instead of either rule.
     names : mapping, optional
-        The names of the answers to those of steps.
+        From names in the answers to names of steps.
     layer : int, optional
-        Which layer of the answers the block is.
+        The layer of the answers, counted from 0, that the block is.
 
     Returns
     -------
     Checked
         ``ok``, ``first_wrong``, ``reasons``, ``steps`` by name, ``frames``, ``unreadable``.
+
+    Raises
+    ------
+    InputError
+        The source or the answers cannot be read.
+    UsageError
+        An argument has the wrong type, or there are no answers.
 
     Examples
     --------
@@ -282,7 +345,7 @@ def judge(
 
 
 def _answers(spec: Spec, answers: Given | None, dtype: str | None) -> Answers:
-    """Read answers from wherever they are."""
+    """Read answers from a file, a mapping, or ``expect`` of the source."""
     from blockcalc.answers.read import answers_from, answers_of, read_answers, stored_as
 
     if answers is None:
@@ -301,7 +364,24 @@ def _answers(spec: Spec, answers: Given | None, dtype: str | None) -> Answers:
 def compare(a: Source, b: Source | None = None) -> Comparison:
     """Compute two blocks, or one in two orders, and pair their steps.
 
-    The two orders are post-norm and its own, or pre-norm if its own is post-norm.
+    Parameters
+    ----------
+    a, b : path, mapping or Spec
+        Without ``b``, ``a`` is computed in two orders: post-norm and its own, or post-norm and
+        pre-norm if its own is post-norm.
+
+    Returns
+    -------
+    Comparison
+        ``a`` and ``b``, the two traces; ``pairs`` of steps, each with the largest absolute
+        difference; ``first``, the name of the first step that differs.
+
+    Raises
+    ------
+    InputError
+        A source has errors, or a step cannot be computed.
+    UsageError
+        A source has the wrong type.
 
     Examples
     --------

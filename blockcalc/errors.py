@@ -51,7 +51,7 @@ class BlockcalcError(Exception):
 
 
 class InputError(BlockcalcError):
-    """The file, or a value set for it, is wrong."""
+    """The input file, or a value set for it, is wrong."""
 
 
 class UsageError(BlockcalcError):

@@ -168,3 +168,69 @@ def test_chain_is_a_flag() -> None:
     assert said(lambda: API.grad(TINY_SPEC, chain=np.ones(2))) == (
         "chain is True or False; this is a value of type ndarray"
     )
+
+
+FOUND: Any = blockcalc.judge(TINY_SPEC, {"attn.scores": [[1, 0, 1], [1, 1, 2], [2, 1, 2]], "q": 3})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (3, "the name of a step is a text; this is 3"),
+        (None, "this is None"),
+        (["attn.q"], "this is a value of type list"),
+        (b"attn.q", "this is a value of type bytes"),
+        ("nope", "there is no step 'nope'"),
+        ("", "there is no step ''"),
+        ("mean", "'mean' matches several steps"),
+    ],
+)
+def test_the_verdict_of_what_is_no_step(name: Any, text: str) -> None:
+    with pytest.raises(LookupFault) as caught:
+        FOUND.verdict(name)
+    assert text in str(caught.value)
+    with pytest.raises(LookupFault) as caught:
+        FOUND.score({name if name != ["attn.q"] else ("attn.q",): 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("attn.scores", "wrong"),
+        ("scores", "wrong"),
+        ("attn.q", "unreadable"),
+        ("q", "unreadable"),
+        ("attn.k", "not_given"),
+        ("x", "not_given"),
+        ("out", "not_given"),
+    ],
+)
+def test_the_verdict_of_any_name_of_a_step(name: str, verdict: str) -> None:
+    assert FOUND.verdict(name) == verdict
+
+
+@pytest.mark.parametrize(
+    ("points", "text"),
+    [
+        (3, "points are a mapping of steps to numbers, {attn.q: 2}; this is 3"),
+        ("attn.q", "this is 'attn.q'"),
+        ([], "this is a value of type list"),
+        ({"attn.q": "a"}, "points['attn.q'] is a finite number of at least 0; this is 'a'"),
+        ({"attn.q": float("nan")}, "this is nan"),
+        ({"attn.q": -1}, "this is -1"),
+        ({"attn.q": True}, "this is True"),
+        ({"attn.q": None}, "this is None"),
+        ({"attn.q": 10**400}, "points['attn.q'] is a finite number"),
+        ({"attn.q": 1e7}, "points are a number from 0 to 1,000,000; this is 10000000.0"),
+        ({"attn.scores": 1, "scores": 2}, "scores is attn.scores, which has other points above"),
+    ],
+)
+def test_points_of_other_types(points: Any, text: str) -> None:
+    assert text in said(lambda: FOUND.score(points))
+
+
+def test_points_by_any_name_of_a_step() -> None:
+    assert FOUND.score({"scores": 2, "attn.scores": np.float32(2)}) == (0.0, 2.0)
+    right = blockcalc.judge(TINY_SPEC, {"scores": TRACE["scores"]})
+    assert right.score({"scores": 2, "k": 1}) == (2.0, 3.0)
+    assert right.score() == right.score({}) == (1.0, 1.0)

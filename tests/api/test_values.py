@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import blockcalc
+from blockcalc.program.read_only import read_only
 from tests.helpers import SAMPLES, TINY_SPEC
 
 WITH_ANSWERS = blockcalc.load(
@@ -53,8 +54,6 @@ def test_arrays_cannot_be_changed(arrays: Any) -> None:
 
 
 def test_arrays_that_cannot_be_changed_may_lie_in_a_buffer_that_can() -> None:
-    from blockcalc.program.read_only import read_only
-
     buffer = bytearray(16)
     arrays = read_only({"x": np.frombuffer(buffer, dtype=np.float64)})
     buffer[0] = 1
