@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import blockcalc
-from tests.helpers import matrix
+from tests.helpers import matrix, work
 
 SQUARE = [[1, 0], [0, 1]]
 GIVEN: dict[str, Any] = {"x": SQUARE, "attn": {"out": SQUARE}}
@@ -29,6 +29,17 @@ WEIGHTS: dict[str, Any] = {
 def changed_block(**more: Any) -> blockcalc.Spec:
     """Read ``BLOCK`` with some keys changed."""
     return blockcalc.load({**BLOCK, **more})
+
+
+def norm_of(row: list[float], norm: Any = None, **part: Any) -> Any:
+    """Normalize one row, as the first norm of a pre-norm block."""
+    data = {
+        "norm": {"order": "pre", **(norm or {})},
+        "x": [row],
+        "attn": {"out": [[0] * len(row)]},
+        "norm1": part,
+    }
+    return work(data)["norm1"][0]
 
 
 def block(seed: int, d: int = 4, f: int = 6, **attn: Any) -> dict[str, Any]:

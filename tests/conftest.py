@@ -1,10 +1,12 @@
 import gc
 import os
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from blockcalc.messages import en, set_language
 
 settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -13,6 +15,8 @@ settings.load_profile("steady")
 
 # workers of pytest-xdist set the width of their terminal, which is the width of what is printed
 os.environ.pop("COLUMNS", None)
+# texts are in English, whatever the locale; a test that wants others says so
+os.environ["BLOCKCALC_LANG"] = "en"
 
 
 def pytest_collection_finish() -> None:
@@ -27,6 +31,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def write_goldens(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--write-goldens"))
+
+
+@pytest.fixture
+def more_texts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[dict[str, str]], None]]:
+    """Give a function that adds English texts, or replaces some, for one test."""
+
+    def add(texts: dict[str, str]) -> None:
+        monkeypatch.setattr(en, "TEXTS", en.TEXTS | texts)
+        set_language("en")  # reads the table again
+
+    yield add
+    monkeypatch.undo()
+    set_language("en")
 
 
 @pytest.fixture

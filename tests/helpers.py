@@ -25,9 +25,11 @@ from blockcalc.explain.depth import Depth, Detail
 from blockcalc.explain.document import StepPiece
 from blockcalc.explain.steps import explain
 from blockcalc.gradients.explain import explain_gradient
+from blockcalc.messages import ENGLISH, set_language
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.spec import Spec
 from blockcalc.program.trace import Trace
+from blockcalc.shell.language import language_of
 from blockcalc.views.errors import report
 
 SAMPLES = files()
@@ -72,10 +74,12 @@ def cli(
         here.setattr(sys, "stdout", out)
         here.setattr(sys, "stderr", err)
         try:
+            set_language(language_of(args))
             main()
         except SystemExit as end:
             code = int(end.code or 0)
         finally:
+            set_language(ENGLISH)
             if collecting:
                 gc.enable()
             out.flush()
@@ -88,7 +92,7 @@ def _environment() -> dict[str, str]:
 
 
 def text(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Give the output of a run that must have gone well."""
+    """Give the output of a process that must have succeeded."""
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 
@@ -113,7 +117,7 @@ def slow_in_other_order() -> list[Any]:
 
 
 def every_line(spec: Spec, **depth: Any) -> list[Any]:
-    """Give all worked lines of a spec."""
+    """Give all lines of arithmetic of a spec."""
     trace = blockcalc.run(spec)
     pieces = explain(spec, trace, Depth(detail=Detail.cells, **depth))
     return [line for piece in pieces for line in getattr(piece, "lines", ())]
@@ -254,36 +258,46 @@ def random_data(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def work(data: Any) -> Trace:
-    """Read a file, or what it would say, and run it."""
+    """Read a file, or its content, and run it."""
     return blockcalc.run(blockcalc.load(data))
 
 
 def close(got: Any, want: Any, tolerance: float = 1e-9) -> None:
-    """Hold numbers to what they should be, up to a bound that is the same for all."""
+    """Assert that numbers are as expected, up to an absolute tolerance."""
     np.testing.assert_allclose(got, want, rtol=0, atol=tolerance)
 
 
-def refused(call: Any) -> str:
-    """Give what is said where a call is refused."""
+def caught(call: Any) -> blockcalc.BlockcalcError:
+    """Give the error of a call that must fail because of what it is given."""
     with pytest.raises(blockcalc.BlockcalcError) as error:
         call()
     assert error.value.exit_code == 2
-    return report(error.value)
+    return error.value
+
+
+def refused(call: Any) -> str:
+    """Give the message of a call that must fail, as the command line shows it."""
+    return report(caught(call))
 
 
 def refused_run(data: Any, **keys: Any) -> str:
-    """Give what is said where a file, or its run, is refused."""
+    """Give the message of a file that must fail when it is read or run."""
     return refused(lambda: blockcalc.run(blockcalc.load(data, **keys)))
 
 
 def pieces(spec: Spec, **depth: Any) -> list[Any]:
-    """Say everything about a run."""
+    """Explain a run."""
     return list(explain(spec, blockcalc.run(spec), Depth(**depth)))
 
 
 def steps(spec: Spec, **depth: Any) -> list[StepPiece]:
-    """Say the steps of a run."""
+    """Explain a run; give only its steps."""
     return [p for p in pieces(spec, **depth) if isinstance(p, StepPiece)]
+
+
+def leaves(value: Any) -> list[Any]:
+    """List the entries of nested lists."""
+    return [one for inner in value for one in leaves(inner)] if isinstance(value, list) else [value]
 
 
 def yaml_file(folder: Path, body: str) -> Path:
@@ -294,7 +308,7 @@ def yaml_file(folder: Path, body: str) -> Path:
 
 
 def gradient_steps(spec: Spec, trace: Trace, **depth: Any) -> list[StepPiece]:
-    """Say the steps of a run forward and backward."""
+    """Explain a run and its backward pass; give only the steps."""
     return [p for p in explain_gradient(spec, trace, Depth(**depth)) if isinstance(p, StepPiece)]
 
 

@@ -70,6 +70,30 @@ def from_latex(side: str) -> str:
     )
 
 
+def from_typst(side: str) -> str:
+    """Turn the arithmetic of Typst into Python's."""
+    side = re.sub(r'op\("(\w+)"\) ', r"\1", side).replace("∞", "inf").replace("π", "pi")
+    side = side.replace(r"\(", "(").replace(r"\)", ")").replace(r"\/", "/")
+    while "frac(" in side:
+        at = side.rindex("frac(")
+        inside, end = _group(side, at + 4, "()")
+        above, below = _two(inside)
+        side = f"{side[:at]}(({above})/({below})){side[end:]}"
+    side = re.sub(r"([0-9.]+) × 10\^\((-?[0-9]+)\)", r"(\1*10**\2)", side)
+    side = side.replace(r"\,", ",").replace("e^(", "exp(")
+    return side.replace("×", "*").replace("^", "**")
+
+
+def _two(inside: str) -> tuple[str, str]:
+    """Cut two arguments at the comma that is not shown, outside of all brackets."""
+    depth = 0
+    for i, c in enumerate(inside):
+        depth += {"(": 1, ")": -1}.get(c, 0)
+        if c == "," and depth == 0 and inside[i - 1] != "\\":
+            return inside[:i], inside[i + 1 :]
+    raise AssertionError(inside)
+
+
 def _braced(side: str, name: str, function: str) -> str:
     while (at := side.rfind(name + "{")) >= 0:
         inside, end = _group(side, at + len(name))
@@ -77,10 +101,10 @@ def _braced(side: str, name: str, function: str) -> str:
     return side
 
 
-def _group(side: str, at: int) -> tuple[str, int]:
+def _group(side: str, at: int, signs: str = "{}") -> tuple[str, int]:
     depth, start = 0, at + 1
     for i in range(at, len(side)):
-        depth += {"{": 1, "}": -1}.get(side[i], 0)
+        depth += {signs[0]: 1, signs[1]: -1}.get(side[i], 0)
         if depth == 0:
             return side[start:i], i + 1
     raise AssertionError(side)

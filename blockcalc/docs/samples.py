@@ -28,9 +28,14 @@ def default() -> Path:
     return folder() / DEFAULT
 
 
+def by_name() -> dict[str, Path]:
+    """Give all sample files by their names, in the order of ``files``."""
+    return {path.stem: path for path in files()}
+
+
 def names() -> list[str]:
     """Give the names of all samples, each with its mark, in the order of ``files``."""
-    return [MARK + path.stem for path in files()]
+    return [MARK + name for name in by_name()]
 
 
 def file_of(word: str) -> str:
@@ -45,7 +50,7 @@ def file_of(word: str) -> str:
     """
     if not word.startswith(MARK):
         return word
-    known = {path.stem: path for path in files()}
+    known = by_name()
     name = word.removeprefix(MARK).removesuffix(".yaml")
     if name in known:
         return str(known[name])

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from blockcalc.errors import Fault, Place, UsageError
 from blockcalc.messages import say
 from blockcalc.messages.words import listed, require_word
+from blockcalc.nn.orders import NORM_KEYS, ORDERS, SUBLAYERS
 
 
 @dataclass(frozen=True)
 class Style:
-    """What a block is like.
+    """The conventions of a block.
 
-    ``biases`` is for every projection; ``affine`` gives each norm its gamma, and beta unless it is
-    an RMSNorm.
+    ``biases`` adds a bias to every projection; ``affine`` adds gamma to every norm, and beta to
+    LayerNorm.
     """
 
     order: str
@@ -37,6 +38,7 @@ STYLES = {
     "bert": Style("post", "gelu", "1.0e-12", padding=True, biases=True, affine=True),
     "llama": Style("pre", "silu", "1.0e-6", "rms", gated=True, causal=True, rope=True, affine=True),
 }
+# the usual ones, for a comment; ``nn.activations`` has all
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "tanh", "identity")
 
 
@@ -44,10 +46,18 @@ ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "tanh", "identity")
 class Wanted:
     """The sizes and the style of a file to fill in.
 
+    Attributes
+    ----------
+    tokens, d_model, heads : int
+    style : str
+        A key of ``STYLES``.
+    d_ff : int or None
+        Twice d_model if None.
+
     Raises
     ------
     UsageError
-        d_model is no multiple of the heads, the style is unknown, or RoPE has no pairs.
+        d_model is not a multiple of the heads, the style is unknown, or RoPE has no pairs.
     """
 
     tokens: int = 3
@@ -69,12 +79,12 @@ class Wanted:
 
     @property
     def d_head(self) -> int:
-        """The columns of each head."""
+        """The number of columns of each head."""
         return self.d_model // self.heads
 
     @property
     def kv_heads(self) -> int:
-        """The heads of keys and values: with RoPE half of those of queries, if these are even."""
+        """The number of heads of keys and values: with RoPE half of the query heads, if even."""
         halves = STYLES[self.style].rope and self.heads % 2 == 0
         return self.heads // 2 if halves else self.heads
 
@@ -160,13 +170,13 @@ def _norms(w: Wanted, style: Style) -> Iterator[str]:
         return
     beta = style.kind == "layer"
     yield f"# {say('new.affine.beta' if beta else 'new.affine')}"
-    for name in ("norm1", "norm2"):
+    for name in NORM_KEYS[: len(SUBLAYERS) * ORDERS[style.order].norms]:
         shift = f", beta: {_row([0] * w.d_model)}" if beta else ""
         yield f"{name}: {{gamma: {_row([1] * w.d_model)}{shift}}}"
 
 
 def _weight(name: str, text: str, rows: int, columns: int, shift: int) -> Iterator[str]:
-    """Write a matrix row by row, under what it is."""
+    """Write a matrix row by row, under a comment."""
     yield f"  # {text}"
     yield f"  {name}:"
     yield from _rows([_sparse(i, columns, shift) for i in range(rows)], "    ")
@@ -200,7 +210,7 @@ def _input(i: int, columns: int) -> list[int]:
 
 
 def _sparse(i: int, columns: int, shift: int) -> list[int]:
-    """Give row i of a matrix with one or two entries other than 0 in a row: 1, and 1 or -1."""
+    """Give row i of a matrix whose rows have one or two nonzero entries: 1, and 1 or -1."""
     row = [0] * columns
     row[(2 * i + i // columns + shift + 1) % columns] = -1 if i % 2 else 1
     row[(i + shift) % columns] = 1

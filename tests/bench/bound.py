@@ -17,9 +17,9 @@ import numpy as np
 import blockcalc
 from blockcalc.gradients.run import work_gradients
 from blockcalc.nn.activations import ACTIVATIONS
-from blockcalc.program.bounds import NUMBERS, step_bound
+from blockcalc.program.bounds import NUMBERS
 from blockcalc.program.trace import Trace
-from tests.ops.simulate import dtype_of, kept, single
+from tests.ops.simulate import dtype_of, kept, single, step_bound
 
 
 @dataclass

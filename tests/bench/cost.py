@@ -18,7 +18,7 @@ def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 15
     console = str(Path(sys.executable).with_name("blockcalc"))
     tiny = [console, "cost", str(folder() / "tiny.yaml")]
-    pair("cost llama-3-405b / tiny", [console, "cost", "--preset", "llama-3-405b"], tiny, runs)
+    pair("llama-3-405b", [console, "cost", "--preset", "llama-3-405b"], tiny, runs, "tiny")
 
 
 if __name__ == "__main__":

@@ -196,7 +196,7 @@ def whole_check(raw: bytes, name: str) -> None:
     checked = check_answers(block.trace, answers, known)
     assert all(one.why for one in checked.unreadable)
     document = check_document(block.spec, [checked], True, GradientExplainer)
-    for form in ("json", "csv", "latex"):
+    for form in ("json", "csv", "latex", "typst"):
         written = choose_format({form: True}, None).write(document, False)
         if form == "json":
             json.loads(written, parse_constant=refuse)

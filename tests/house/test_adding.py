@@ -49,14 +49,14 @@ SCALE_NORM = '''
 def scale_norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> tuple[Ref, Ref]:
     """ScaleNorm: x, and its length."""
     square = b.add(f"{spec.name}.square", f"q^({index})", Reduce("sum", SQUARE), x)
-    root = _root(spec.eps, spec.outside)
+    root = _root(spec)
     return x, elementwise(b, f"{spec.name}.length", f"rho^({index})", root, square)
 
 
 def scale_norm_gradient(spec: NormSpec, write: Write, quotient: Equation, g: Ref) -> Gradient:
     """dx = (dy - n sum(dy n)) / length."""
     n, length = quotient.out, quotient.inputs[1]
-    product = write("product", Elementwise.on(lambda a, b: a * b, g, n), g, n)
+    product = gradient_product(write, g, n)
     total = write("overlap", Reduce("sum"), product)
     op = Slope.on(lambda a, n, m, s: call("over", a - n * m, s), g, n, total, length)
     return [("", op, (g, n, total, length))]
@@ -215,6 +215,7 @@ def failed(copy: Path, *args: str) -> str:
         ("export", "block.json", "--rst", "--grad"),
         ("export", "block.json", "--markdown", "--grad"),
         ("export", "block.json", "--latex", "--grad"),
+        ("export", "block.json", "--typst", "--grad"),
         ("export", "block.json", "--latex", "--grad", "--loss", "mae"),
         ("export", "block.json", "--json", "--grad", "--loss", "mae"),
         ("export", "block.json", "--json"),

@@ -23,8 +23,14 @@ from tests.picture import PICTURE, drawn
 
 README = (HERE.parent / "README.md").read_text(encoding="utf-8")
 DOCS = HERE.parent / "blockcalc" / "docs"
-PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
-TEXTS = {"README": README, **PAGES}
+FILES = {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in DOCS.rglob("*.md")}
+PAGES = {
+    name: path.read_text(encoding="utf-8")
+    for name, path in sorted(FILES.items())
+    if path.parent == DOCS and "." not in name
+}
+OTHERS = {name: FILES[name].read_text(encoding="utf-8") for name in FILES.keys() - PAGES.keys()}
+TEXTS = {"README": README, **PAGES, **OTHERS}
 
 
 def consoles(name: str) -> list[str]:

@@ -32,22 +32,29 @@ HOUSE: dict[str, set[str]] = {
     "costs": {"explain", "nn", "notation", "ops", "program"},
     "views": {"explain", "nn", "notation", "ops", "program"},
     "mistakes": {"nn", "ops", "program"},
+    "stepper": {"answers", "check", "explain", "files", "notation", "ops", "program", "reading", "views"},
     "check": {"answers", "explain", "mistakes", "nn", "notation", "ops", "program"},
     "shell": {"docs", "costs", "gradients", "files", "nn", "notation", "program", "reading", "views"},
-    "cli": {"answers", "check", "docs", "shell", "checkpoints", "costs", "explain", "files", "gradients", "nn", "notation", "program", "reading", "views"},
+    "cli": {"answers", "check", "docs", "shell", "checkpoints", "costs", "explain", "files", "gradients", "nn", "notation", "program", "reading", "stepper", "views"},
     "notebook": {"check", "costs", "explain", "gradients", "nn", "notation", "ops", "program", "views"},
-    "docs": set(),
+    "docs": {"nn"},
 }  # fmt: skip
 MOST_ROOMS = 10
 MOST_LINES = 350
-LONG_ROOMS = {"messages.en": "a table of texts"}
+LONG_ROOMS = {
+    "api": "the docstrings of the public functions",
+    "messages.en": "a table of texts",
+    "messages.zh.main": "a table of texts",
+}
 LIBRARIES: dict[str, set[str]] = {
-    "numpy": {"answers", "check", "mistakes", "ops", "program", "nn", "notation", "files", "reading", "checkpoints", "explain", "gradients", "views", "notebook", "api"},
-    "rich": {"views", "cli"},
+    "numpy": {"answers", "check", "mistakes", "ops", "program", "nn", "notation", "files", "reading", "checkpoints", "explain", "gradients", "views", "notebook", "stepper", "api"},
+    "rich": {"views", "cli", "stepper"},
     "typer": {"cli", "shell"},
+    "textual": {"stepper.app"},
     "yaml": {"files.yaml_text"},
     "safetensors": {"files.tensors"},
     "ml_dtypes": {"files.tensors"},
+    "typst": {"views.typst.setting"},
     "pandas": {"notebook.frame", "notebook.trace"},
 }  # fmt: skip
 
@@ -143,3 +150,29 @@ def test_help_and_completion_import_no_numpy() -> None:
         "import sys, blockcalc.cli.app; sys.exit('numpy' in sys.modules or 'yaml' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+ROLES = {"name", "kind", "step", "part", "key"}
+
+
+@pytest.mark.parametrize("room", sorted(INSIDE))
+def test_no_room_asks_a_role_by_the_end_of_a_name(room: str) -> None:
+    """Steps and matrices say what they are by their ``part``, sections by their settings."""
+    if room.partition(".")[0] in ("shell", "files", "cli", "checkpoints", "reading"):
+        return  # these ask about keys, words and paths of a person, and tensors of others
+    for node in ast.walk(ast.parse(ROOMS[room].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            of = node.func.value
+            name = of.attr if isinstance(of, ast.Attribute) else getattr(of, "id", "")
+            asked = node.func.attr == "endswith" and name in ROLES
+            assert not asked, f"{room}, line {node.lineno}"
+
+
+@pytest.mark.parametrize("room", sorted(INSIDE))
+def test_no_room_names_the_norms_of_a_block(room: str) -> None:
+    """How many norms there are is told by the order; only maps of foreign names list them."""
+    if room in ("answers.maps", "checkpoints.families"):
+        return
+    for node in ast.walk(ast.parse(ROOMS[room].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant):
+            assert node.value not in ("norm1", "norm2"), f"{room}, line {node.lineno}"
