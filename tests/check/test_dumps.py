@@ -124,6 +124,7 @@ def test_weights_far_behind_what_is_given(form: str, weights: Any, name: str) ->
     assert name in {n for r in found.reasons for n in r.names}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("weights", [alibi, sink])
 def test_weights_that_no_mistake_gives(form: str, weights: Any) -> None:

@@ -172,7 +172,13 @@ def _numbers(said: str) -> list[str]:
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "grad", "cost", "shapes"])
-@pytest.mark.parametrize("sample", [path.stem for path in files()])
+@pytest.mark.parametrize(
+    "sample",
+    [
+        path.stem if path.stem == "tiny" else pytest.param(path.stem, marks=pytest.mark.slow)
+        for path in files()
+    ],
+)
 def test_numbers_are_the_same_in_every_language(sample: str, command: str) -> None:
     path = str(folder() / f"{sample}.yaml")
     own, other = (text(cli(command, path, "--lang", name)) for name in LANGUAGES)

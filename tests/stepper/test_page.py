@@ -81,6 +81,7 @@ def missing(panels: list[Panel], out: str) -> list[Panel]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "size", [(20, 5), (30, 10), (40, 12), (60, 20), (120, 40), (200, 60), (1, 1)]
 )
@@ -111,6 +112,7 @@ def test_a_wide_screen_shows_the_other_heads() -> None:
     assert "S[2," in shown(session, 120, 40)
 
 
+@pytest.mark.slow
 def test_a_large_matrix_follows_the_cell_and_no_number_is_cut() -> None:
     n = 40
     x = [[-123.456 - i - j / 100 for j in range(n)] for i in range(n)]
@@ -236,6 +238,7 @@ def test_the_steps_found_are_listed_around_the_chosen_one() -> None:
 KEYS_AT_RANDOM = [*"npg/?[]q0123456789-.eEx ∞", *LONG, "backspace", "pageup", "pagedown", "ctrl+u"]
 
 
+@pytest.mark.slow
 @given(random_data(), st.lists(st.sampled_from(KEYS_AT_RANDOM), min_size=20, max_size=40))
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_keys_in_any_order_leave_a_screen(data: dict[str, Any], keys: list[str]) -> None:

@@ -200,6 +200,7 @@ def test_signs_between_matrices(sign: Sign, shown: str) -> None:
     assert _Writer().sign(sign) == shown
 
 
+@pytest.mark.slow
 def test_no_heading_is_of_a_level_that_leaves_one_out() -> None:
     sources = [text(cli("export", str(path), "--typst", *more)) for path in SAMPLES
                for more in ([], ["--grad"], ["--steps", "*residual1"])]  # fmt: skip

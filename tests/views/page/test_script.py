@@ -82,6 +82,7 @@ def _compare(lives: list[Live]) -> float:
     return worst
 
 
+@pytest.mark.slow
 def test_every_number_of_every_form_of_the_samples_is_the_same() -> None:
     assert _compare([_live(blockcalc.load(path)) for path in SAMPLES]) < CLOSE
 
@@ -134,6 +135,7 @@ function result(pages) {
 )
 
 
+@pytest.mark.slow
 def test_digits_and_arithmetic_of_every_cell_are_the_same() -> None:
     lives = [_live(blockcalc.load(path), detail=Detail.cells) for path in SAMPLES]
     figures = lines = other_figures = other_lines = 0
@@ -208,7 +210,13 @@ function result({ data, settings }) {
         ({"mask": "causal"}, [("attn.causal", True)]),
     ],
 )
-@pytest.mark.parametrize("sample", ["tiny", "three_features", "two_heads"])
+@pytest.mark.parametrize(
+    "sample",
+    [
+        "tiny",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("three_features", "two_heads")),
+    ],
+)
 def test_a_setting_gives_the_same_as_the_file_with_that_setting(
     sample: str, chosen: dict[str, str], sets: list[tuple[str, Any]]
 ) -> None:
@@ -221,6 +229,7 @@ def test_a_setting_gives_the_same_as_the_file_with_that_setting(
     assert _apart(trace["out"], found[variant["out"]]) < CLOSE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounding", [Rounding("decimals", 2), Rounding("significant", 3)])
 def test_steps_are_rounded_as_on_paper(rounding: Rounding) -> None:
     spec = blockcalc.sample("pencil_pre").with_rounding(rounding)
@@ -322,6 +331,7 @@ def test_the_address_keeps_what_is_shown() -> None:
     assert found["bad"] == [""] * len(bad)
 
 
+@pytest.mark.slow
 def test_a_large_matrix_does_not_take_long() -> None:
     x = {"random": [128, 256], "seed": 1}
     weights = {
