@@ -187,13 +187,19 @@ def computed(spec: Spec, backward: Backward | None = None) -> Trace:
     from blockcalc.shell.progress import progress
 
     with progress(say("progress.computing")):
-        if backward is None:
-            from blockcalc.nn.run import run
+        return computing(backward)(spec)
 
-            return run(spec)
-        from blockcalc.gradients.run import work_gradients
 
-        return work_gradients(spec, backward.kind, backward.chain, backward.rate())
+def computing(backward: Backward | None) -> Callable[[Spec], Trace]:
+    """Choose what computes a block: its gradients too if options of the backward pass are given."""
+    if backward is None:
+        from blockcalc.nn.run import run
+
+        return run
+    from blockcalc.gradients.run import work_gradients
+
+    rate = backward.rate()
+    return lambda spec: work_gradients(spec, backward.kind, backward.chain, rate)
 
 
 @dataclass(eq=False, repr=False)

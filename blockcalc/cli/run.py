@@ -15,6 +15,7 @@ from blockcalc.cli.inputs import (
     Showing,
     Writing,
     computed,
+    computing,
     parse_depths,
     stem_of,
 )
@@ -191,17 +192,20 @@ def _descend(
     terminal.print(descent(before, loss_after(spec, kind, trace), rate, digits))
 
 
+@with_formats(("live",), "help.compare")
 @grouped
 def compare(
     file: FileArg = None,
     other: OtherArg = None,
+    asked: Formats = None,
     *,
+    writing: Writing,
     reading: Annotated[Reading, Without("norm")],
     showing: Annotated[Showing, Without("detail", "no_prose", "row", "cell")],
     screen: Screen,
     errors: Errors,
 ) -> None:
-    """Show two runs side by side in the terminal."""
+    """Show two runs side by side in the terminal, or write them as a page."""
     if file == other == "-":
         raise UsageError(Fault(say("cli.stdin_twice")))
     if other:
@@ -213,7 +217,15 @@ def compare(
     from blockcalc.explain.comparison import compare as pieces
 
     depth = replace(showing, no_prose=True).depth()
-    screen.show(screen.terminal(), pieces(first, second, depth))
+    if writing.output is None and not any((asked or {}).values()):
+        screen.show(screen.terminal(), pieces(first, second, depth))
+        return
+    from blockcalc.explain.document import Document
+
+    document = Document(
+        lambda: pieces(first, second, depth), live=lambda: pieces(first, second, depth)
+    )
+    writing.write(document, writing.formats(asked or {}), stem_of(file))
 
 
 @with_formats(EXPORTED)
@@ -235,9 +247,8 @@ def export(
     formats = writing.formats(asked or {}, fragment)
     if heat:
         _check_heat(formats, showing)
-    if any(form.part == "live" for form in formats) and (grad or showing.steps):
-        option = "--grad" if grad else "--steps"
-        raise UsageError(Fault(say("page.forward", option=option)))
+    if any(form.part == "live" for form in formats) and showing.steps:
+        raise UsageError(Fault(say("page.every")))
     if not grad and (backward.loss or backward.chain or backward.lr):
         raise UsageError(Fault(say("cli.needs_grad")))
     if grad:
@@ -245,9 +256,10 @@ def export(
     else:
         from blockcalc.explain.steps import explain as explained
     spec = reading.spec(file)
-    trace = computed(spec, backward if grad else None)
+    work = backward if grad else None
+    trace = computed(spec, work)
     depth = showing.depth()
     from blockcalc.explain.data import run_document
 
-    document = run_document(spec, trace, depth, explained, heat)
+    document = run_document(spec, trace, depth, explained, heat, computing(work))
     writing.write(document, formats, stem_of(file), fragment)

@@ -13,9 +13,12 @@ from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow
 from fractions import Fraction
 
 from blockcalc.explain.document import Line
+from blockcalc.messages import known, say
 from blockcalc.notation.digits import constant, exact_figure, fraction_of, power_figure, unit_of
 from blockcalc.ops.evaluate import FUNCTIONS, evaluate, exact_value
 from blockcalc.ops.expr import Binary, Call, Cell, Dots, Expr, Figure, Fold, Num, substitute, walk
+from blockcalc.ops.rotate import Rotate
+from blockcalc.program.program import Equation, Section
 
 MOST_EXTRA = 17
 MOST_TERMS = 12
@@ -134,7 +137,7 @@ def precise_value(middle: Expr) -> tuple[Fraction, Fraction] | None:
     """
     with localcontext(_PRECISE):
         try:
-            value = _precise(middle)
+            value = _precise(middle, _NO_CELLS)
         except ArithmeticError:
             return None
         if not value.is_finite():
@@ -161,11 +164,7 @@ def decimal_value(tree: Expr, number: Callable[[Cell], Decimal], digits: int) ->
             return None
 
 
-def _no_cell(cell: Cell) -> Decimal:
-    raise TypeError(type(cell).__name__)
-
-
-def _precise(e: Expr, number: Callable[[Cell], Decimal] = _no_cell) -> Decimal:
+def _precise(e: Expr, number: Callable[[Cell], Decimal]) -> Decimal:
     match e:
         case Figure():
             return Decimal(e.digits) * Decimal(10) ** (e.exponent or 0)
@@ -198,6 +197,7 @@ def _ln_of_1_and(x: Decimal) -> Decimal:
         return (1 + x).ln()
 
 
+_NO_CELLS = dict[Cell, Decimal]().__getitem__  # a printed line has figures in their place
 _PRECISE = Context(
     prec=40, Emax=10**6, Emin=-(10**6), traps=[InvalidOperation, DivisionByZero, Overflow]
 )
@@ -261,3 +261,14 @@ def no_answer(tree: Expr, number: Number) -> bool:
     """Tell whether the divisor of a quotient is 0."""
     *_, divisor = (e for e in walk(tree) if isinstance(e, Cell))
     return number(divisor) == 0
+
+
+def same_words(eq: Equation) -> str:
+    """Say why an entry is copied unchanged from an operand."""
+    return say("words.unturned" if isinstance(eq.op, Rotate) else "words.same")
+
+
+def undefined_words(section: Section | None) -> str:
+    """Say why a quotient of a section is 0 where its divisor is 0."""
+    key = f"words.undefined.{section.kind}" if section is not None else ""
+    return say(key if known(key) else "words.undefined")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -15,6 +15,7 @@ from blockcalc.explain.document import Document, Piece, StepPiece
 from blockcalc.explain.grids import Labels, Shown
 from blockcalc.explain.picture.heat import Explained, heat
 from blockcalc.explain.steps import explain
+from blockcalc.nn.run import run
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Latex, Text
 from blockcalc.ops.expr import At
@@ -62,12 +63,24 @@ def _facts(section: Section) -> dict[str, Any]:
     return facts
 
 
+@dataclass(frozen=True, eq=False)
+class Rerun:
+    """A run, and what works and explains another form of its block in the same way."""
+
+    spec: Spec
+    trace: Trace
+    depth: Depth
+    explained: Explained = explain
+    again: Callable[[Spec], Trace] = run
+
+
 def run_document(
     spec: Spec,
     trace: Trace,
     depth: Depth | None = None,
     explained: Explained = explain,
     shaded: bool = False,
+    again: Callable[[Spec], Trace] = run,
 ) -> Document:
     """Make the document of a run.
 
@@ -80,6 +93,8 @@ def run_document(
         Makes the pieces: ``explain``, or ``explain_gradient`` for a backward pass.
     shaded : bool
         Whether its pictures are heat maps.
+    again : callable
+        Computes another form of the block in the same way.
     """
     own = depth or Depth()
     shallow = replace(own, detail=Detail.tables, prose=False, whole=False, pictures=False)
@@ -91,7 +106,7 @@ def run_document(
         lambda: run_tables(spec, trace, own.patterns),
         lambda: run_pictures(spec, trace, own, explained, shaded),
         lambda: drawn(spec, trace, own, explained, shaded),
-        (lambda: (spec, trace, own)) if explained is explain else None,
+        lambda: Rerun(spec, trace, own, explained, again),
     )
 
 

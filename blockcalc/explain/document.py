@@ -331,7 +331,7 @@ class Document:
     drawn : callable or None
         The pieces with steps as pictures of their equations.
     live : callable or None
-        What a live page is made from: the spec, its run, and how much is shown.
+        What a page is made from: a ``Rerun``, or the pieces of a comparison.
     """
 
     pieces: Callable[[], Iterable[Piece]]

@@ -8,7 +8,14 @@ from itertools import product
 
 import numpy as np
 
-from blockcalc.explain.arithmetic import divides_by_nothing, no_answer, why_not, work
+from blockcalc.explain.arithmetic import (
+    divides_by_nothing,
+    no_answer,
+    same_words,
+    undefined_words,
+    why_not,
+    work,
+)
 from blockcalc.explain.depth import Depth, Detail, chosen_steps, labels_of
 from blockcalc.explain.document import (
     Closing,
@@ -35,8 +42,7 @@ from blockcalc.notation.digits import ALL_DIGITS
 from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.expr import At, Call, Cell, Expr, Figure, Name, fill, word
 from blockcalc.ops.op import Array, Ref
-from blockcalc.ops.rotate import Rotate
-from blockcalc.program.program import Equation, Section
+from blockcalc.program.program import Section
 from blockcalc.program.trace import Step, Trace
 
 MOST_LINES = 8
@@ -332,18 +338,11 @@ class Explainer:
         left = word("at", Name(eq.out.symbol), *(Name(str(i + 1)) for i in at))
         result = shown.figure(at)
         if isinstance(tree, Cell):
-            return Line(left, "=", None, "=", result, words=say(_same(eq)))
+            return Line(left, "=", None, "=", result, words=same_words(eq))
         if divides_by_nothing(tree, number):
             return Line(left, "=", None, "=", result, words=say("words.over"))
         if isinstance(eq.op, Quotient) and no_answer(tree, number):
-            own = self.program.section_of(step.index)
-            key = f"words.undefined.{own.kind}" if own is not None else ""
-            words = say(key if known(key) else "words.undefined")
+            words = undefined_words(self.program.section_of(step.index))
             return Line(left, "=", None, "=", result, words=words)
         line = work(left, tree, number, show, result, self.depth.whole)
         return line if line.middle else replace(line, words=say(why_not(tree, show, result)))
-
-
-def _same(eq: Equation) -> str:
-    """Say why an entry is copied unchanged from an operand."""
-    return "words.unturned" if isinstance(eq.op, Rotate) else "words.same"

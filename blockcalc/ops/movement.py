@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,12 +43,12 @@ def _origins(op: Movement, shape: Shape) -> Array:
     return op.forward([np.arange(int(np.prod(shape))).reshape(shape)])
 
 
-class _Sum(SumOp):
+class _Sum(SumOp, ABC):
     """Base of sums of entries of one operand."""
 
+    @abstractmethod
     def terms(self, shape: Shape) -> int:
         """Give the number of terms of each sum, for an operand of this shape."""
-        raise TypeError(type(self).__name__)
 
     def formula(self, xs: Sequence[Expr]) -> Expr:
         return Over("sum", xs[0])

@@ -57,6 +57,12 @@ class Reduce(Op):
         """Tell whether the result may be minus infinity: the maximum of a fully masked row."""
         return self.kind == "max"
 
+    @property
+    def beyond(self) -> str:  # type: ignore[override]
+        """A mean is kept between the smallest and the largest entry of its row."""
+        plain = self.kind == "mean" and not self.less and self.each == ITSELF
+        return "between" if plain else ""
+
     def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
         return refs[0].axes[:-1], refs[0].shape[:-1]
 

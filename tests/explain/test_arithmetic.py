@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
 
 import blockcalc
-from blockcalc.explain.arithmetic import holds, precise_value
-from blockcalc.ops.expr import Binary, Dots, Expr, Figure, Fold, Name, call, word
+from blockcalc.explain.arithmetic import decimal_value, holds, precise_value
+from blockcalc.ops.expr import Binary, Cell, Dots, Expr, Figure, Fold, Name, Num, call, word
 from tests.helpers import every_line
 
 E = "2.718281828459045235360287471352662497757"  # published to 40 digits
@@ -76,6 +77,14 @@ def test_a_line_beyond_the_range_is_said_without_its_arithmetic() -> None:
 def test_what_is_no_arithmetic_has_no_value() -> None:
     with pytest.raises(TypeError, match="Dots"):
         precise_value(Binary("*", call("exp", ONE), Dots()))
+
+
+def test_pi_has_as_many_digits_as_are_kept_of_it() -> None:
+    half, none = Num(math.pi, "pi") / Num(2.0), dict[Cell, Decimal]().__getitem__
+    near = decimal_value(half, none, 40)
+    assert near is not None
+    assert str(near).startswith("1.5707963267948966192313216916397514420")
+    assert decimal_value(half, none, 60) is None
 
 
 @pytest.mark.parametrize("x", ["-3", "-40", "-48", "-60", "-300", "2"])

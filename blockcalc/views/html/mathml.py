@@ -57,6 +57,10 @@ class MathMl(Alphabet):
         inside = _row(self.render(left), _sign("="), self.render(right))
         return f'<math displaystyle="true" aria-label="{safe(plain)}">{inside}</math>'
 
+    def alone(self, expr: Expr) -> str:
+        """Write an expression that is no equation, with its plain text."""
+        return f'<math aria-label="{safe(_TEXT.render(expr))}">{self.render(expr)}</math>'
+
     def symbol(self, symbol: str) -> str:
         """Write a symbol with its subscript and superscript."""
         if symbol.startswith(GRADIENT):

@@ -41,7 +41,7 @@ def grid_table(grid: Grid, caption: str = "", heat: bool = False) -> str:
     if grid.column_axis:
         heads = [tag("th", safe(label), "n", scope="col") for label in grid.column_labels]
         parts.append(
-            tag("thead", tag("tr", "<th></th>" + _joined(heads, split, f"<th>{dots}</th>")))
+            tag("thead", tag("tr", "<td></td>" + _joined(heads, split, f"<td>{dots}</td>")))
         )
     rows, room = [], _room_after(grid)
     for i, (label, row) in enumerate(zip(grid.row_labels, grid.rows, strict=True), 1):

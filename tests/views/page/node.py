@@ -16,7 +16,10 @@ MODULES = Path(blockcalc.__file__).parent / "views" / "page"
 
 
 def node(body: str, given: Any) -> Any:
-    """Run a module with a function ``result``; ``PAGE/`` stands for the folder of the script."""
+    """Run a module with a function ``result``; ``PAGE/`` stands for the folder of the script.
+
+    What it is given and gives back is JSON.
+    """
     program = shutil.which("node")
     if program is None:
         pytest.skip("needs node")

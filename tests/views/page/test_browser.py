@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import blockcalc
 from blockcalc.docs.samples import folder
 from tests.helpers import cli
 
 selenium = pytest.importorskip("selenium.webdriver")
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -22,8 +26,8 @@ FLAGS = (
 )  # fmt: skip
 SPEC = {
     "title": "</script><img src=x onerror=alert(1)> & \u202e",
-    "tokens": ["<b>", "a`|b", "词"],
-    "x": [[1, 0], [0, 1], [1, 1]],
+    "tokens": ["<b>", "a`|b", "词", "zero\u200bwidth", "</script><script>alert(1)</script>"],
+    "x": [[1, 0], [0, 1], [1, 1], [2, 1], [1, 2]],
     "attn": {"w_q": [[1, 0], [0, 1]], "w_k": [[1, 1], [0, 1]], "w_v": [[1, 0], [1, 1]]},
 }
 
@@ -69,8 +73,19 @@ class Screen:
         self.run("arguments[0].scrollIntoView({block: 'center'})", found)
         return found
 
+    def settled(self) -> None:
+        """Wait until the page has computed and shown everything, and written its address."""
+        WebDriverWait(self.driver, 20).until(
+            lambda d: not d.execute_script("return document.body.classList.contains('working')")
+        )
+        time.sleep(0.3)
+
     def click(self, name: str, at: int) -> Screen:
         self.cell(name, at).click()
+        return self
+
+    def keys(self, text: str) -> Screen:
+        self.driver.switch_to.active_element.send_keys(text)
         return self
 
     def type(self, text: str) -> Screen:
@@ -80,6 +95,7 @@ class Screen:
         return self
 
     def text(self, name: str) -> str:
+        self.settled()
         return str(self.driver.find_element("id", name).text)
 
     def count(self, selector: str) -> int:
@@ -97,8 +113,32 @@ class Screen:
         self.run("document.getElementById(arguments[0]).click()", name)
         return self
 
+    def at(self, width: int, dark: bool) -> Screen:
+        """Give the window a width, and the person a liking for dark or light."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        return self
+
+    def back(self) -> None:
+        self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+    def fits_and_serves(self, axe: str) -> None:
+        """Hold a page to its window, and to what assistive technology needs."""
+        wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert self.run(wide) <= 0
+        self.run(axe)
+        found = self.driver.execute_async_script(
+            "const done = arguments[0];"
+            "axe.run(document, {resultTypes: ['violations']}).then((r) => done(r.violations))"
+        )
+        assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found] == []
+
     @property
     def address(self) -> str:
+        self.settled()
         return str(self.driver.current_url).partition("#")[2]
 
 
@@ -113,8 +153,14 @@ def opened(driver: Any, tmp_path: Path) -> Iterator[Opened]:
     yield made
     assert driver.get_log("browser") == []
     for entry in driver.get_log("performance"):
-        if '"Network.requestWillBeSent"' in entry["message"]:
-            assert '"url":"file:///' in entry["message"] or '"url":"about:' in entry["message"]
+        message = json.loads(entry["message"])["message"]
+        if message["method"] == "Network.requestWillBeSent":
+            told = message["params"]
+            if told["documentURL"].startswith("file:"):  # not what the browser asks for itself
+                assert (
+                    told["request"]["url"].partition("#")[0]
+                    == told["documentURL"].partition("#")[0]
+                )
 
 
 def _sample(name: str) -> str:
@@ -138,35 +184,55 @@ def test_a_cell_shows_its_arithmetic_and_lights_what_it_reads_and_feeds(opened: 
 def test_an_edit_changes_what_follows_and_can_be_taken_back(opened: Opened) -> None:
     page = opened(_sample("tiny")).click("attn.w_q", 0).type("2")
     assert page.cell("attn.q", 0).text == "2"
-    assert page.text("status").startswith("changed cells: ")
+    assert page.text("status").startswith("changed: W_Q[1,1] = 2 · cells that follow: ")
     changed = page.count("td.changed")
     assert changed > 10
-    page.type("half")
+    page.click("attn.w_q", 0).type("half")
     assert "is expected" in page.text("cell")
     assert page.count("td.changed") == changed
     page.click("x", 3).type("1/3")
+    assert page.cell("x", 3).text == "0.3333"
     page.press("undo")
     assert page.cell("x", 3).text == "1"
     page.press("reset")
+    page.settled()
     assert page.count("td.changed") == 0
     assert page.address == ""
+    page.press("undo")
+    page.settled()
+    assert page.count("td.changed") == changed
+
+
+def test_a_given_number_is_changed_from_the_keyboard(opened: Opened) -> None:
+    page = opened(_sample("tiny"))
+    page.run("arguments[0].focus()", page.cell("x", 0))
+    page.keys("7").keys("5\ue007")
+    assert page.cell("x", 0).text == "75"
+    assert page.run("return document.activeElement.dataset.name") == "x"
+    page.keys("\ue007").keys("\ue00c")  # Enter opens the field, Escape leaves it
+    assert page.run("return document.activeElement.dataset.at") == "0"
+    page.keys("\ue00c")
+    assert "Choose a cell" in page.text("cell")
+    actions = selenium.ActionChains(page.driver)
+    actions.double_click(page.cell("attn.w_k", 1)).perform()
+    assert page.run("return document.activeElement.id") == "typed"
 
 
 def test_settings_change_the_block(opened: Opened) -> None:
     page = opened(_sample("tiny")).set("set-order", "pre")
-    assert (
-        page.run("return document.querySelectorAll('section.step')[0].dataset.step") == "norm1.mean"
-    )
+    page.settled()
+    first = "return document.querySelectorAll('section.step')[0].dataset.step"
+    assert page.run(first) == "norm1.mean"
+    assert "pre-norm" in page.text("head")
     page.set("set-mask", "causal")
+    page.settled()
     assert page.cell("attn.masked", 1).text == "-∞"
     page.set("set-activation", "gelu").set("set-eps", "0.5").set("set-scale", "2")
     assert set(page.address.split("&")) == {
-        "order=pre",
-        "mask=causal",
-        "eps=0.5",
-        "scale=2",
-        "activation=gelu",
-    }
+        "order=pre", "mask=causal", "eps=0.5", "scale=2", "activation=gelu",
+    }  # fmt: skip
+    formula = "return document.querySelector('#step-ffn\\\\.act .formula math').ariaLabel"
+    assert page.run(formula).startswith("A = GELU(")
     shown = page.cell("residual2", 0).text
     assert page.go(f"#{page.address}").cell("residual2", 0).text == shown
     page.set("set-eps", "-1")
@@ -175,6 +241,7 @@ def test_settings_change_the_block(opened: Opened) -> None:
 
 def test_answers_are_marked(opened: Opened) -> None:
     page = opened(_sample("tiny")).press("hide")
+    page.settled()
     assert page.cell("attn.scores", 8).text == "?"
     page.click("attn.scores", 8).type("4")
     assert "not right" in page.text("cell")
@@ -183,29 +250,73 @@ def test_answers_are_marked(opened: Opened) -> None:
     assert "right from your own numbers before it" in page.text("cell")
     page.click("attn.q", 0).type("1")
     assert "right: 2 of 3" in page.text("cell")
+    assert page.text("status") == "right: 2 of 3"
     page.click("attn.z", 0).type("?")
     assert page.cell("attn.z", 0).text == "1.401"
+    page.press("hide")
+    page.settled()
+    assert page.cell("attn.scores", 8).text == "3"
+
+
+def test_one_step_can_be_hidden(opened: Opened) -> None:
+    page = opened(_sample("tiny"))
+    page.run("document.querySelector('[data-hide=\"attn.scores\"]').click()")
+    assert page.cell("attn.scores", 0).text == "?"
+    assert page.cell("attn.scaled", 0).text == "0.7071"
+    assert page.address == "hide=attn.scores"
+    page.go("#hide=attn.scores&hide=attn.q").settled()
+    assert page.cell("attn.q", 0).text == "?"
+    page.run("document.querySelector('[data-hide=\"attn.q\"]').click()")
+    assert page.cell("attn.q", 0).text == "1"
 
 
 def test_keys_move_between_cells_and_steps(opened: Opened) -> None:
     page = opened(_sample("two_heads")).click("attn.weights", 0)
     active = "return document.activeElement.dataset.at"
-    for key, at in (
-        ("\ue014", "1"),
-        ("\ue015", "4"),
-        ("\ue012", "3"),
-        ("\ue010", "5"),
-        ("\ue011", "3"),
-    ):
-        page.driver.switch_to.active_element.send_keys(key)
+    moves = (("\ue014", "1"), ("\ue015", "4"), ("\ue012", "3"), ("\ue010", "5"), ("\ue011", "3"))
+    for key, at in moves:
+        page.keys(key)
         assert page.run(active) == at
     page.run("document.activeElement.blur()")
     page.driver.find_element("tag name", "body").send_keys("\ue014")
     assert page.text("where").split("/")[0] != "1"
     page.run(
-        "document.getElementById('slider').value = 20; document.getElementById('slider').dispatchEvent(new Event('input'))"
+        "const s = document.getElementById('slider'); s.value = 20;"
+        "s.dispatchEvent(new Event('input'))"
     )
     assert page.text("where").startswith("20/")
+    address = page.address
+    assert "step=" in address
+    assert page.go(f"#{address}").text("where").startswith("20/")
+    page.run("document.querySelector('#flow button').click()")
+    assert page.text("where").startswith("1/")
+
+
+def test_a_cell_can_be_copied_in_three_ways(opened: Opened) -> None:
+    page = opened(_sample("tiny")).click("attn.scaled", 8)
+    copies = page.run(
+        "return [...document.querySelectorAll('[data-copy]')].map(b => b.dataset.copy)"
+    )
+    assert copies == [
+        "S_scaled[3,3] = 3 / √2 ≈ 2.1213",
+        r"S_{\mathrm{scaled}}[3,3] = \frac{3}{\sqrt{2}} \approx 2.1213",
+        'trace["attn.scaled"][2, 2]',
+    ]
+    assert float(eval(copies[2], {"trace": blockcalc.run(blockcalc.sample("tiny"))})) > 2.12
+
+
+def test_a_large_matrix_is_cut_and_shown_whole_on_request(opened: Opened, tmp_path: Path) -> None:
+    path = tmp_path / "wide.json"
+    spec = {"x": {"random": [40, 3], "seed": 1}, "attn": {"w_q": 3, "w_k": 3, "w_v": 3}}
+    spec["attn"] = {f"w_{k}": {"random": [3, 3], "seed": i} for i, k in enumerate("qkv")}
+    path.write_text(json.dumps({**spec, "stop": "attn.scores"}), encoding="utf-8")
+    page = opened(str(path))
+    shown = 'td.cell[data-name="attn.scores"]'
+    assert page.count(shown) == 16 * 16
+    page.run("document.querySelector('button.whole[data-name=\"attn.scores\"]').click()")
+    page.settled()
+    assert page.count(shown) == 40 * 40
+    assert page.run(f"return [...document.querySelectorAll('{shown}')].every(c => c.textContent)")
 
 
 def test_names_are_shown_as_typed_and_nothing_runs(opened: Opened, tmp_path: Path) -> None:
@@ -215,7 +326,10 @@ def test_names_are_shown_as_typed_and_nothing_runs(opened: Opened, tmp_path: Pat
     assert page.driver.title.startswith("</script><img src=x onerror=alert(1)> & ")
     heads = page.run("return [...document.querySelectorAll('#steps th')].map(t => t.textContent)")
     assert {"<b>", "a`|b", "词"} <= set(heads)
+    assert "zero\\u200bwidth" in heads
     assert page.count("img") == 0
+    page.click("x", 0)
+    assert page.text("cell")
 
 
 @pytest.mark.slow
@@ -244,8 +358,95 @@ def test_the_page_is_small_and_asks_for_nothing(tmp_path: Path) -> None:
     assert "http" not in text.replace("http-equiv", "")
 
 
-@pytest.mark.parametrize("option", [["--grad"], ["--steps", "attn.q"]])
-def test_a_page_has_every_step_of_the_forward_pass(option: list[str]) -> None:
-    done = cli("export", _sample("tiny"), "--html", *option)
+def test_a_page_has_every_step() -> None:
+    done = cli("export", _sample("tiny"), "--html", "--steps", "attn.q")
     assert done.returncode == 2
-    assert done.stderr.decode().endswith(f"leave out {option[0]}\n")
+    assert done.stderr.decode().endswith("leave out --steps\n")
+
+
+def _axe() -> str:
+    """Give the script of axe-core, which finds what assistive technology cannot use."""
+    folder = os.environ.get("AXE_CORE")
+    if not folder:
+        pytest.skip("needs axe-core, in the folder that AXE_CORE names")
+    return (Path(folder) / "axe.min.js").read_text(encoding="utf-8")
+
+
+def test_a_backward_pass_follows_a_changed_number(driver: Any, tmp_path: Path) -> None:
+    path = tmp_path / "grad.html"
+    done = cli(
+        "export",
+        _sample("tiny"),
+        "--grad",
+        "--loss",
+        "sum",
+        "--set",
+        "stop=ffn",
+        "--html",
+        "-o",
+        str(path),
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    page = Screen(driver, path).go()
+    before = page.cell("grad.ffn.w_1", 0).text
+    page.click("x", 1).type("3")
+    page.settled()
+    spec = blockcalc.load(_sample("tiny"), [("x.0.1", 3.0), ("stop", "ffn")])
+    own = blockcalc.grad(spec, "sum")["grad.ffn.w_1"]
+    assert page.cell("grad.ffn.w_1", 0).text != before
+    assert float(page.cell("grad.ffn.w_1", 0).text) == pytest.approx(float(own[0, 0]), abs=5e-4)
+    assert page.count("#set-eps") == 0
+    page.press("hide")
+    page.settled()
+    assert page.cell("grad.attn.w_v", 0).text == "?"
+    assert driver.get_log("browser") == []
+
+
+def test_two_runs_stand_side_by_side(driver: Any, tmp_path: Path) -> None:
+    path = tmp_path / "both.html"
+    done = cli("compare", _sample("tiny"), _sample("causal"), "--html", "-o", str(path))
+    assert done.returncode == 0, done.stderr.decode()
+    page = Screen(driver, path).go()
+    links = "return [...document.querySelectorAll('.overview a')].map(a => a.hash.slice(1))"
+    places = page.run(links)
+    assert places
+    assert len(set(places)) == len(places)
+    assert all(page.run("return Boolean(document.getElementById(arguments[0]))", p) for p in places)
+    assert page.count("script") == 0
+    assert driver.get_log("browser") == []
+
+
+@pytest.mark.slow
+def test_assistive_technology_can_use_a_comparison(driver: Any, tmp_path: Path) -> None:
+    script = _axe()
+    path = tmp_path / "both.html"
+    done = cli("compare", _sample("two_heads"), "--html", "-o", str(path))
+    assert done.returncode == 0, done.stderr.decode()
+    page = Screen(driver, path).at(360, dark=False).go()
+    try:
+        page.fits_and_serves(script)
+    finally:
+        page.back()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1300, 360])
+@pytest.mark.parametrize(
+    ("sample", "state"),
+    [
+        ("tiny", "#cell=attn.weights:2&set=x:0:2"),
+        ("two_heads", "#heat=1&hide=attn.q&cell=attn.q:1&mask=causal"),
+        ("sentence_zh", "#cell=x:0"),
+    ],
+)
+def test_assistive_technology_can_use_every_part(
+    opened: Opened, sample: str, state: str, width: int, dark: bool
+) -> None:
+    script = _axe()
+    page = opened(_sample(sample)).at(width, dark)
+    try:
+        page.go(state).settled()
+        page.fits_and_serves(script)
+    finally:
+        page.back()

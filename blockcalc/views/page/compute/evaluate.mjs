@@ -2,6 +2,7 @@
 /** Compute the steps of a program from the patterns of their cells. */
 
 import { FUNCTIONS, OPERATORS, softplus } from "./functions.mjs";
+import { terms } from "./patterns.mjs";
 
 /**
  * A tree as plain data: see patterns.py.
@@ -21,6 +22,7 @@ import { FUNCTIONS, OPERATORS, softplus } from "./functions.mjs";
  * @typedef {(at: number[], inner: number[]) => number} Cell
  */
 
+const BETWEEN = 200000; // numbers that are read between two pauses: about a millisecond
 const SAME = 4 * Number.EPSILON; // a row is constant up to this much of its largest entry
 
 /**
@@ -145,15 +147,16 @@ function products(body, operands, n) {
 }
 
 /**
- * Compute one step.
+ * Compute one step, in parts: a pause comes whenever much has been computed.
  * @param {Step} step
  * @param {Float64Array[]} operands
- * @returns {Float64Array}
+ * @returns {Generator<void, Float64Array>}
  */
-export function computed(step, operands) {
-  if (step.cells === null) return Float64Array.from(step.values ?? []);
+export function* computing(step, operands) {
+  if (step.cells === null) return Float64Array.from(step.values ?? [], Number);
   const { axis, forms } = step.cells;
   const cells = forms.map((form) => compile(form, operands));
+  const pause = Math.max(1, Math.floor(BETWEEN / Math.max(...forms.map(terms))));
   const size = step.shape.reduce((a, b) => a * b, 1);
   const out = new Float64Array(size);
   const at = step.shape.map(() => 0);
@@ -164,6 +167,7 @@ export function computed(step, operands) {
       if (at[i] < step.shape[i]) break;
       at[i] = 0;
     }
+    if (k % pause === pause - 1) yield;
   }
   const beyond = BEYOND[step.beyond];
   if (beyond) beyond(out, operands, step.shape[step.shape.length - 1] ?? 1);
@@ -174,13 +178,22 @@ export function computed(step, operands) {
  * What operations do beyond the tree of their cells, by the names in Python.
  * @type {Record<string, (out: Float64Array, operands: Float64Array[], width: number) => void>}
  */
-const BEYOND = {
+export const BEYOND = {
   /** The deviations of a row that is constant up to round-off are 0. */
   equal_rows(out, [x], width) {
     for (let row = 0; row < out.length; row += width) {
       const own = out.subarray(row, row + width);
       const top = x.subarray(row, row + width).reduce((a, b) => Math.max(a, Math.abs(b)), 0);
       if (own.every((v) => Math.abs(v) <= SAME * top)) own.fill(0);
+    }
+  },
+  /** A mean lies between the smallest and the largest number of its row. */
+  between(out, [x]) {
+    const width = x.length / out.length;
+    for (let k = 0; k < out.length; k += 1) {
+      const row = x.subarray(k * width, (k + 1) * width);
+      const [low, high] = row.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
+      out[k] = Math.min(Math.max(out[k], low), high);
     }
   },
   /** A row of scores with only minus infinity is unchanged. */
@@ -192,18 +205,41 @@ const BEYOND = {
 };
 
 /**
- * Compute every step of a program.
+ * Compute the steps of a program, in parts.
  * @param {Step[]} steps
  * @param {Arrays} given the given matrices by name
- * @param {(name: string, values: Float64Array) => Float64Array} [rounded] rounds a step
- * @returns {Arrays} the same, and every step
+ * @param {((values: Float64Array) => Float64Array) | undefined} rounded rounds a step
+ * @param {Arrays} [before] results that are still right
+ * @returns {Generator<void, Arrays>} the same, and every step
  */
-export function work(steps, given, rounded) {
+export function* working(steps, given, rounded, before = {}) {
   /** @type {Arrays} */
   const values = { ...given };
   for (const step of steps) {
-    const own = computed(step, step.inputs.map((name) => values[name]));
-    values[step.name] = rounded ? rounded(step.name, own) : own;
+    if (before[step.name]) {
+      values[step.name] = before[step.name];
+      continue;
+    }
+    const own = yield* computing(step, step.inputs.map((name) => values[name]));
+    values[step.name] = rounded ? rounded(own) : own;
   }
   return values;
+}
+
+/**
+ * Give the results that do not depend on a given matrix.
+ * @param {Step[]} steps
+ * @param {Arrays} values
+ * @param {string} name
+ * @returns {Arrays}
+ */
+export function untouched(steps, values, name) {
+  /** @type {Arrays} */
+  const found = {};
+  const touched = new Set([name]);
+  for (const step of steps) {
+    if (step.inputs.some((input) => touched.has(input))) touched.add(step.name);
+    else found[step.name] = values[step.name];
+  }
+  return found;
 }
