@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from blockcalc.answers.answer import Answers
     from blockcalc.check.judge import Tolerance
     from blockcalc.check.run import Checked
-    from blockcalc.explain.steps import Explainer
     from blockcalc.nn.spec import Spec
     from blockcalc.program.trace import Trace
 
@@ -226,8 +225,9 @@ def _show(
 ) -> None:
     """Print what was found, or write it in another format."""
     from blockcalc.check.explain import check_document
+    from blockcalc.gradients.explained import explainer_of
 
-    explains = _explains(checked[0].judgement.trace)
+    explains = explainer_of(checked[0].judgement.trace)
     document = check_document(spec, checked, score, explains)
     if any(asked.values()) or writing.output:
         writing.write(document, writing.formats(asked, fragment), "check", fragment)
@@ -235,17 +235,6 @@ def _show(
     if fragment:
         raise UsageError(Fault(say("cli.fragment", names=FRAMED)))
     screen.show(screen.terminal(), document.pieces())
-
-
-def _explains(trace: Trace) -> type[Explainer]:
-    """Choose what names steps and works their lines: a backward pass has one of its own."""
-    if trace.program.forward is None:
-        from blockcalc.explain.steps import Explainer
-
-        return Explainer
-    from blockcalc.gradients.explain import GradientExplainer
-
-    return GradientExplainer
 
 
 def parse_tolerance(text: str | None) -> Tolerance | None:
@@ -274,10 +263,11 @@ def _blank(
     """Write answers to fill in; with gradients, of which loss they are."""
     from blockcalc.answers.blank import blank_text
     from blockcalc.explain.depth import Depth, chosen_steps
+    from blockcalc.gradients.explained import explainer_of
     from blockcalc.gradients.loss import choose_loss, loss_text
 
     names = chosen_steps(trace.program, patterns) if patterns else None
-    explainer = _explains(trace)(spec, trace, Depth())
+    explainer = explainer_of(trace)(spec, trace, Depth())
     titles = {s.equation.out.name: explainer.step_title(s) for s in trace.steps()}
     given = {"loss": backward.kind, "lr": backward.lr}
     options = "".join(f" --{key} {value}" for key, value in given.items() if value is not None)

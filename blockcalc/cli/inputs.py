@@ -181,6 +181,14 @@ class Backward:
         """Read the value of ``--lr``."""
         return None if self.lr is None else parse_rate(self.lr)
 
+    def only_with(self, grad: bool) -> Backward | None:
+        """Give these options if ``--grad`` is given, else None; without it they are an error."""
+        if grad:
+            return self
+        if self.loss or self.chain or self.lr:
+            raise UsageError(Fault(say("cli.needs_grad")))
+        return None
+
 
 def computed(spec: Spec, backward: Backward | None = None) -> Trace:
     """Compute a block, and its gradients if options of the backward pass are given."""

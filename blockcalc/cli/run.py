@@ -249,17 +249,12 @@ def export(
         _check_heat(formats, showing)
     if any(form.part == "live" for form in formats) and showing.steps:
         raise UsageError(Fault(say("page.every")))
-    if not grad and (backward.loss or backward.chain or backward.lr):
-        raise UsageError(Fault(say("cli.needs_grad")))
-    if grad:
-        from blockcalc.gradients.explain import explain_gradient as explained
-    else:
-        from blockcalc.explain.steps import explain as explained
+    work = backward.only_with(grad)
     spec = reading.spec(file)
-    work = backward if grad else None
     trace = computed(spec, work)
     depth = showing.depth()
     from blockcalc.explain.data import run_document
+    from blockcalc.gradients.explained import explained
 
     document = run_document(spec, trace, depth, explained, heat, computing(work))
     writing.write(document, formats, stem_of(file), fragment)

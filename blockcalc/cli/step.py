@@ -18,7 +18,6 @@ from blockcalc.shell.groups import Without, grouped
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from blockcalc.explain.steps import Explainer
     from blockcalc.stepper.page import Page
     from blockcalc.stepper.session import Session
 
@@ -37,27 +36,29 @@ def step(
 ) -> None:
     """Go through the steps with keys."""
     _require_terminal(file)
-    if not grad and (backward.loss or backward.chain or backward.lr):
-        raise UsageError(Fault(say("cli.needs_grad")))
+    work = backward.only_with(grad)
     lead = _lead()
-    explainer = _explained(file, grad, backward, reading, showing)
+    depth = showing.depth(pictures=True)
+    spec = reading.spec(file)
+    trace = computed(spec, work)
     from blockcalc.explain.depth import chosen_steps
+    from blockcalc.gradients.explained import explainer_of
     from blockcalc.stepper.page import Page
     from blockcalc.stepper.session import Session
     from blockcalc.views.screen import make_console
 
-    program, patterns = explainer.program, explainer.depth.patterns
-    chosen = chosen_steps(program, patterns) if patterns else None
+    program = trace.program
+    chosen = chosen_steps(program, depth.patterns) if depth.patterns else None
     numbers = [
         n for n, eq in enumerate(program.equations) if chosen is None or eq.out.name in chosen
     ]
     if not numbers:
         raise UsageError(Fault(say("stepper.none"), hint=say("stepper.none.hint")))
     start = program.forward if grad and chosen is None else 0
-    session = Session(explainer, numbers, start or 0)
+    session = Session(explainer_of(trace)(spec, trace, depth), numbers, start or 0)
     session.guessing = guess
     console = make_console("never" if screen.no_color else screen.color.value)
-    page = Page(console, explainer.spec.title or stem_of(file))
+    page = Page(console, spec.title or stem_of(file))
     if file == "-":
         _keys_from_terminal()
     gc.enable()  # this process may live long
@@ -94,19 +95,3 @@ def _lead() -> Callable[[Session, Page, bool], int]:
         fault = Fault(say("stepper.textual"), hint=say("stepper.textual.hint"))
         raise UsageError(fault) from None
     return lead
-
-
-def _explained(
-    file: str | None, grad: bool, backward: Backward, reading: Reading, showing: Showing
-) -> Explainer:
-    """Read the file, compute it, and make its explainer."""
-    depth = showing.depth(pictures=True)
-    spec = reading.spec(file)
-    trace = computed(spec, backward if grad else None)
-    if grad:
-        from blockcalc.gradients.explain import GradientExplainer
-
-        return GradientExplainer(spec, trace, depth)
-    from blockcalc.explain.steps import Explainer
-
-    return Explainer(spec, trace, depth)

@@ -10,6 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from blockcalc.notation.digits import constant
 from blockcalc.notation.signs import GREEK
@@ -177,7 +178,6 @@ def _level(expr: Expr) -> int:
 
 
 _TEX_GREEK = {k: f"\\{k}" for k in GREEK} | {"eps": r"\varepsilon"}
-_TEX_OPERATORS = {"*": r" \times ", "@": r"\, ", ".": r" \odot ", "+": " + ", "-": " - "}
 _WIDE = 14  # nodes above a fraction line; a longer numerator is put in brackets
 _BROAD = 48  # digits above a fraction line that fit on a page
 _LONG = 7  # terms above a fraction line; a longer sum must be able to break
@@ -190,7 +190,26 @@ def _fits_fraction(above: Expr) -> bool:
     return not (many or len(list(walk(above))) > _WIDE or digits > _BROAD)
 
 
-class Latex(Alphabet):
+class Typeset(Alphabet):
+    """An alphabet that has fraction lines and exponents of any height."""
+
+    fraction: ClassVar[str]
+    quotient: ClassVar[str]  # on one line, where the numerator is too long for a fraction line
+    power: ClassVar[str]
+    operators: ClassVar[Mapping[str, str]]
+
+    def _binary(self, expr: Binary) -> tuple[str, int]:
+        op, left, right = expr.op, expr.left, expr.right
+        if op == "/" and not _fits_fraction(left):
+            return self.quotient.format(self._at(left, 0), self._at(right, ATOM, False)), PRODUCT
+        if op == "/":
+            return self.fraction.format(self._at(left, 0), self._at(right, 0)), ATOM
+        if op == "^":
+            return self.power.format(self._at(left, ATOM, False), self._exponent(right)), POWER
+        return self._infix(expr, self.operators)
+
+
+class Latex(Typeset):
     r"""The alphabet of LaTeX math.
 
     Examples
@@ -200,6 +219,8 @@ class Latex(Alphabet):
     """
 
     dots = r"\cdots"
+    fraction, quotient, power = r"\frac{{{}}}{{{}}}", "({}) / {}", "{}^{{{}}}"
+    operators: ClassVar = {"*": r" \times ", "@": r"\, ", ".": r" \odot ", "+": " + ", "-": " - "}
 
     def symbol(self, symbol: str) -> str:
         r"""Write a symbol: ``W_{Q}``, ``\mu^{(1)}``, ``d_{\mathrm{head}}``, ``\mathrm{d}W_{Q}``."""
@@ -246,21 +267,8 @@ class Latex(Alphabet):
             return rf"\mathrm{{{name}}}\left({inside}\right)", ATOM
         return rf"\mathrm{{{name}}}({inside})", ATOM
 
-    def _binary(self, expr: Binary) -> tuple[str, int]:
-        op, left, right = expr.op, expr.left, expr.right
-        if op == "/":
-            if not _fits_fraction(left):
-                return f"({self._at(left, 0)}) / {self._at(right, ATOM, False)}", PRODUCT
-            return rf"\frac{{{self._at(left, 0)}}}{{{self._at(right, 0)}}}", ATOM
-        if op == "^":
-            return f"{self._at(left, ATOM, False)}^{{{self._exponent(right)}}}", POWER
-        return self._infix(expr, _TEX_OPERATORS)
 
-
-_TYPST_OPERATORS = {"*": " × ", "@": " thin ", ".": " ⊙ ", "+": " + ", "-": " - "}
-
-
-class Typst(Alphabet):
+class Typst(Typeset):
     r"""The alphabet of Typst math; a comma that is shown is written ``\,``.
 
     Examples
@@ -270,6 +278,8 @@ class Typst(Alphabet):
     """
 
     dots = "⋯"
+    fraction, quotient, power = "frac({}, {})", r"({}) \/ {}", "{}^({})"
+    operators: ClassVar = {"*": " × ", "@": " thin ", ".": " ⊙ ", "+": " + ", "-": " - "}
 
     def symbol(self, symbol: str) -> str:
         r"""Write a symbol: ``W_Q``, ``μ^(\(1\))``, ``d_"head"``, ``upright(d) W_Q``."""
@@ -311,16 +321,6 @@ class Typst(Alphabet):
         # brackets that are escaped do not grow, but their inside may break at its commas
         tall = "frac(" in inside
         return f"op({_upright(function)}) " + (f"({inside})" if tall else rf"\({inside}\)"), ATOM
-
-    def _binary(self, expr: Binary) -> tuple[str, int]:
-        op, left, right = expr.op, expr.left, expr.right
-        if op == "/":
-            if not _fits_fraction(left):
-                return rf"({self._at(left, 0)}) \/ {self._at(right, ATOM, False)}", PRODUCT
-            return f"frac({self._at(left, 0)}, {self._at(right, 0)})", ATOM
-        if op == "^":
-            return f"{self._at(left, ATOM, False)}^({self._exponent(right)})", POWER
-        return self._infix(expr, _TYPST_OPERATORS)
 
 
 def _upright(text: str) -> str:

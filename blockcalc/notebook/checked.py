@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from blockcalc.check import run
 from blockcalc.messages import say
-from blockcalc.notebook.shown import in_one_line, printed, steps
+from blockcalc.notebook.shown import Shown, in_one_line, steps
 from blockcalc.notebook.trace import Trace
 
 if TYPE_CHECKING:
     from blockcalc.explain.document import Piece
 
 
-class Checked(run.Checked):
+class Checked(run.Checked, Shown):
     """What was found in the answers of one person; a notebook shows the report of ``check``."""
 
     def __repr__(self) -> str:
@@ -27,21 +27,10 @@ class Checked(run.Checked):
         source = in_one_line(self.answers.source)
         return say("repr.checked", source=source, steps=steps(len(self.steps)), found=found)
 
-    def _repr_html_(self) -> str:
-        """Give the HTML for a notebook."""
-        from blockcalc.views.html.page import page
-
-        return page(self._pieces())
-
     def _pieces(self) -> Iterator[Piece]:
         from blockcalc.check.explain import check_document
-        from blockcalc.explain.depth import Depth
+        from blockcalc.gradients.explained import explainer_of
 
         trace = self.judgement.trace
         assert isinstance(trace, Trace)
-        explains = type(trace.explainer(Depth()))
-        yield from check_document(trace.spec, [self], explains=explains).pieces()
-
-    def show(self) -> None:
-        """Print the report, as the command line does."""
-        printed(self._pieces())
+        yield from check_document(trace.spec, [self], explains=explainer_of(trace)).pieces()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from blockcalc.costs import count
 from blockcalc.messages import say
-from blockcalc.notebook.shown import in_one_line, printed, tokens
+from blockcalc.notebook.shown import Shown, in_one_line, tokens
+
+if TYPE_CHECKING:
+    from blockcalc.explain.document import Piece
 
 
-class Cost(count.Cost):
+class Cost(count.Cost, Shown):
     """The counts of a plan; a notebook shows them as tables."""
 
     def __repr__(self) -> str:
@@ -22,15 +28,8 @@ class Cost(count.Cost):
             tokens=tokens(self.plan.shapes["x"]),
         )
 
-    def _repr_html_(self) -> str:
-        """Give the HTML for a notebook."""
-        from blockcalc.costs.explain import cost_pieces
-        from blockcalc.views.html.page import page
-
-        return page(cost_pieces(self.plan))
-
-    def show(self) -> None:
-        """Print the tables, as the command line does."""
+    def _pieces(self) -> Iterator[Piece]:
+        """Make its tables."""
         from blockcalc.costs.explain import cost_pieces
 
-        printed(cost_pieces(self.plan))
+        return cost_pieces(self.plan)

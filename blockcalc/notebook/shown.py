@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from blockcalc.errors import Fault, UsageError
@@ -16,6 +16,24 @@ if TYPE_CHECKING:
 
 MOST_TITLE = 48  # characters of a title in one line
 Kind = TypeVar("Kind")
+
+
+class Shown:
+    """Base of what shows itself as pieces of a document."""
+
+    def _pieces(self) -> Iterator[Piece]:
+        """Make what is shown."""
+        raise TypeError(type(self).__name__)
+
+    def _repr_html_(self) -> str:
+        """Give the HTML for a notebook."""
+        from blockcalc.views.html.page import page
+
+        return page(self._pieces())
+
+    def show(self) -> None:
+        """Print it, as the command line does."""
+        printed(self._pieces())
 
 
 def as_kind(kind: type[Kind], value: Any) -> Kind:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from blockcalc.messages import say
 from blockcalc.nn import spec as plain
-from blockcalc.notebook.shown import in_one_line, printed, tokens
+from blockcalc.notebook.shown import Shown, in_one_line, tokens
 
 if TYPE_CHECKING:
     from blockcalc.explain.document import Piece
 
 
-class Spec(plain.Spec):
+class Spec(plain.Spec, Shown):
     """A checked file; in a notebook it shows its conventions and its matrices."""
 
     def __repr__(self) -> str:
@@ -29,16 +29,6 @@ class Spec(plain.Spec):
             tokens=tokens(self.shapes["x"]),
             sizes=sizes(build(self)),
         )
-
-    def _repr_html_(self) -> str:
-        """Give the HTML for a notebook."""
-        from blockcalc.views.html.page import page
-
-        return page(self._pieces())
-
-    def show(self) -> None:
-        """Print its conventions and its matrices."""
-        printed(self._pieces())
 
     def _pieces(self) -> Iterator[Piece]:
         from blockcalc.explain.depth import Depth

@@ -65,13 +65,9 @@ class Trace(program.Trace):
 
     def explainer(self, depth: Depth) -> Explainer:
         """Make what explains its steps; a backward pass has one of its own."""
-        if self.program.forward is None:
-            from blockcalc.explain.steps import Explainer
+        from blockcalc.gradients.explained import explainer_of
 
-            return Explainer(self.spec, self, depth)
-        from blockcalc.gradients.explain import GradientExplainer
-
-        return GradientExplainer(self.spec, self, depth)
+        return explainer_of(self)(self.spec, self, depth)
 
     def steps(self, first: int = 0, last: int | None = None) -> Iterator[Step]:
         """Yield the steps in order, or some of them."""

@@ -57,16 +57,21 @@ def _begin(text: str, most: int) -> str:
 
 def column_ends(widths: Sequence[float], room: float) -> list[int]:
     """Find the column breaks of a table: as few blocks as possible, of similar size if they fit."""
+    ends = full_ends(widths, room)
+    even = [len(widths) * (n + 1) // len(ends) for n in range(len(ends))]
+    fits = all(sum(widths[a:b]) <= room for a, b in zip([0, *even], even, strict=False))
+    return even if fits else ends
+
+
+def full_ends(widths: Sequence[float], room: float) -> list[int]:
+    """Find the column breaks of a table whose blocks are each as full as possible."""
     ends, used = [], 0.0
     for i, width in enumerate(widths):
         if used and used + width > room:
             ends.append(i)
             used = 0
         used += width
-    ends.append(len(widths))
-    even = [len(widths) * (n + 1) // len(ends) for n in range(len(ends))]
-    fits = all(sum(widths[a:b]) <= room for a, b in zip([0, *even], even, strict=False))
-    return even if fits else ends
+    return [*ends, len(widths)]
 
 
 def gap_sentences(grid: Grid) -> Iterator[str]:

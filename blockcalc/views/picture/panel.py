@@ -14,7 +14,7 @@ from blockcalc.explain.document import Grid, Panel
 from blockcalc.messages import say
 from blockcalc.notation.alphabets import Alphabet
 from blockcalc.ops.expr import Name
-from blockcalc.views.layout import point_aligned, shortened
+from blockcalc.views.layout import full_ends, point_aligned, shortened
 
 GAP = 2  # spaces between columns; the brackets of the worked cell stand in them
 
@@ -102,7 +102,7 @@ class Drawing:
         taken = [GAP + w + (GAP + dots) * (j + 1 in panel.column_breaks)
                  for j, w in enumerate(widths)]  # fmt: skip
         found, start = [], 0
-        for end in _ends(taken, room - left - len(BAR)):
+        for end in full_ends(taken, room - left - len(BAR)):
             block = _Block(panel, title, labels, left, range(start, end), heads, columns, widths)
             found.append(self._box(block))
             start = end
@@ -201,14 +201,3 @@ def _after(rule: list[Span], title: str, before: int, sign: str) -> list[Span]:
     if title:
         return [(title, "symbol"), (" ", ""), (sign * (length - 1), style), *rest]
     return [(sign * length, style), *rest]
-
-
-def _ends(widths: Sequence[int], room: int) -> list[int]:
-    """Find where the blocks of columns end."""
-    ends, used = [], 0
-    for j, width in enumerate(widths):
-        if used and used + width > room:
-            ends.append(j)
-            used = 0
-        used += width
-    return [*ends, len(widths)]
