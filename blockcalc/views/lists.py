@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -103,10 +102,13 @@ class Lists(Screen):
             indent = under if self.width - under >= WRAPPED else INDENT + 2
             self.write((text, style), indent=indent)
             return
-        lines = textwrap.wrap(text, self.width - used) or [""]
-        for i, line in enumerate(lines):
-            before = " " * INDENT + self.styled(parts) if i == 0 else " " * used
-            self.console.file.write((before + self.styled([(line, style)])).rstrip() + "\n")
+        first, *others = self.lines((text, style), indent=used)
+        before = " " * INDENT + self.styled(parts)
+        for line in [
+            before + self.styled(first).removeprefix(" " * used),
+            *map(self.styled, others),
+        ]:
+            self.console.file.write(line.rstrip() + "\n")
 
     def entry(self, entry: Entry, length: int) -> str:
         """Write one entry of a list: a text, a formula, or a share with its bar."""

@@ -67,3 +67,15 @@ def test_numbers_stand_under_each_other(width: int) -> None:
     )
     first, second = printed(numbers, width).splitlines()[1:]
     assert first.index(".") == second.index(".")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_chinese_in_a_last_column_is_wrapped_by_its_cells(width: int) -> None:
+    why = "给一个查询的所有分数加上同一个常数，softmax 不变" * 3
+    text = printed(Listing(COLUMNS, (("grad.attn.b_k", Right("4/4"), why),)), width)
+    assert max(map(cell_len, text.splitlines())) <= width
+    first, *others = text.splitlines()[1:]
+    before, after, rest = first.partition("4/4")
+    found = rest.strip() + "".join(line.strip() for line in others)
+    assert found.replace(" ", "") == why.replace(" ", "")
+    assert {len(line) - len(line.lstrip()) for line in others} == {len(before + after) + 3}
