@@ -272,8 +272,10 @@ class Terminal(Lists):
     @show.register
     def _(self, piece: Overview) -> None:
         self.blank()
-        name = max((len(m.name) for m in piece.matches), default=0)
-        self.write((f"  A    B  {say('compare.step'):{name}}  {say('compare.largest')}", "quiet"))
+        head = say("compare.step")
+        name = max([cell_len(head), *(len(m.name) for m in piece.matches)])
+        head += " " * (name - cell_len(head))
+        self.write((f"  A    B  {head}  {say('compare.largest')}", "quiet"))
         for m in piece.matches:
             first, second = ("" if n is None else str(n) for n in (m.first, m.second))
             how = self.alphabet.render(m.largest) if m.largest else m.words

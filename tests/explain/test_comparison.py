@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 import blockcalc
 from blockcalc.docs.samples import files, folder
@@ -240,3 +241,14 @@ def test_differences_of_tiny_numbers_are_differences() -> None:
     pieces = pieces_of(blockcalc.load(data), blockcalc.load(other))
     found = next(p for p in pieces if isinstance(p, Overview))
     assert [m.words for m in found.matches] == [""]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_headings_of_the_overview_stand_over_their_columns(language: str) -> None:
+    out = text(cli("--lang", language, "compare", str(folder() / "tiny.yaml"), COLUMNS="100"))
+    lines = out.splitlines()
+    (head,) = (n for n, line in enumerate(lines) if re.match("  A    B  ", line))
+    before, _, _ = lines[head].rpartition("|B - A|")
+    before = before.rstrip().rpartition("  ")[0] + "  "
+    row = next(line for line in lines[head + 1 :] if line.startswith("  1    6"))
+    assert cell_len(before) == row.index("attn.q") + len("attn.weights.exp  ")
