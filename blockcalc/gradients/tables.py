@@ -24,9 +24,12 @@ KINDS = {
 def listing(
     columns: Sequence[str], rows: Sequence[tuple[Entry, ...]], totals: Sequence[int] = ()
 ) -> Listing:
-    """Make a Listing from the keys of its columns and its rows."""
-    heads = tuple(Column(say(f"column.{key}"), KINDS.get(key, "number")) for key in columns)
-    return Listing(heads, tuple(rows), tuple(totals))
+    """Make a Listing from the keys of its columns and its rows, without columns that are empty."""
+    kept = [j for j in range(len(columns)) if any(row[j] for row in rows)]
+    heads = tuple(
+        Column(say(f"column.{columns[j]}"), KINDS.get(columns[j], "number")) for j in kept
+    )
+    return Listing(heads, tuple(tuple(row[j] for j in kept) for row in rows), tuple(totals))
 
 
 def descent(before: float, after: float, rate: float, digits: int) -> Iterator[Piece]:

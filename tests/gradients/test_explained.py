@@ -91,6 +91,16 @@ def test_the_table_of_all_gradients() -> None:
     assert rows["grad.ffn.w_2"][4:] == ("3/9", "ReLU gives 0 there for every token")
 
 
+def test_a_table_has_no_empty_column() -> None:
+    for name, zeros in (("llama_style", False), ("two_heads", True)):
+        spec = blockcalc.sample(name)
+        pieces = explain_gradient(spec, work_gradients(spec))
+        for table in (p for p in pieces if isinstance(p, Listing)):
+            assert all(any(column) for column in zip(*table.rows, strict=True))
+            if table.columns[0].kind == "name":
+                assert (len(table.columns) == 6) == zeros
+
+
 def test_reasons_for_zeros() -> None:
     tiny = load(str(SAMPLES[0]))
     assert tiny.arrays["x"].shape[1] == 2
