@@ -321,3 +321,13 @@ def test_labels_are_measured_by_what_is_printed() -> None:
     assert "parbox" not in made
     assert "\u0301" not in made
     assert r"\text{\'e}" in made or r"\text{é}" in made
+
+
+@pytest.mark.parametrize("kind", ["latex", "beamer"])
+def test_the_title_of_the_result_is_said_once(kind: str) -> None:
+    spec = blockcalc.sample("tiny")
+    source = FORMATS[kind].write(run_document(spec, blockcalc.run(spec))).decode()
+    shown = source[source.index(r"\begin{document}") :]
+    title = "The result of the block, out = norm2"
+    assert shown.count(rf"\textbf{{{title}}}") == (kind == "latex")
+    assert rf"\blockpart{{result}}{{{title}}}" in shown  # which is the title of a frame

@@ -296,7 +296,8 @@ class _Writer:
     @write.register
     def _(self, piece: Result) -> Iterator[str]:
         shape = rf"{{\footnotesize {escape(shape_text(piece.operand))}}}"
-        yield rf"\blockflow{{\textbf{{{escape(piece.title)}}} {shape}\par\noindent"
+        title = "" if self.slides else rf"\textbf{{{escape(piece.title)}}} "  # a frame has its own
+        yield rf"\blockflow{{{title}{shape}\par\noindent"
         for grid in piece.grids:
             yield from self.matrices.write(of_grid(grid), named=bool(grid.caption))
             yield from (rf"\blocknote{{{escape(text)}}}" for text in gap_sentences(grid))
