@@ -39,7 +39,7 @@ _STYLES = {
     "sign": "bold",
     "lit": "magenta",
     "cell": "bold magenta",
-    "shade0": "",
+    "shade0": "color(16) on color(231)",  # on a dark screen too the darkest ground is the largest
     "shade1": "color(16) on color(189)",
     "shade2": "color(16) on color(147)",
     "shade3": "color(231) on color(62)",

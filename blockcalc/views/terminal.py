@@ -329,11 +329,11 @@ class Terminal(Lists):
 
 
 def _trimmed(spans: Sequence[Span]) -> list[Span]:
-    """Leave out the spaces at the end of a line, also those within a style."""
+    """Leave out the spaces at the end of a line, also those within a style but the shaded ones."""
     kept = list(spans)
     while kept and not kept[-1][0].strip(" "):
         kept.pop()
-    if kept:
+    if kept and not kept[-1][1].startswith("shade"):
         text, style = kept[-1]
         kept[-1] = (text.rstrip(" "), style)
     return kept

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from rich.console import Console
 
 import blockcalc
 from blockcalc.explain.document import Panel, Sign
@@ -14,6 +16,8 @@ from blockcalc.notation.alphabets import Text
 from blockcalc.ops.expr import Figure, Name
 from blockcalc.views.picture.flow import Flow, merged
 from blockcalc.views.picture.panel import Box, Drawing
+from blockcalc.views.screen import style_of
+from blockcalc.views.terminal import Terminal
 from tests.helpers import SAMPLES, TINY, cli, text
 
 DRAWING = Drawing(Text(), lambda x: x)
@@ -142,6 +146,37 @@ def test_a_heat_map_has_colours_or_characters() -> None:
     assert (styles["10"], styles["1.5"], styles["-2"]) == ("shade4", "shade0", "quiet")
     for one in (box, coloured):
         assert {cell_len(line) for line in lines(one)} == {one.width}
+
+
+def test_a_stronger_shade_is_darker_on_any_screen() -> None:
+    """The ground of a small number too is painted: a dark screen would be the strongest shade."""
+    styles = [style_of(f"shade{n}") for n in range(5)]
+    grounds = [style.bgcolor.get_truecolor() for style in styles if style.bgcolor]
+    light = [sum(ground) for ground in grounds]
+    assert len(light) == 5
+    assert light == sorted(light, reverse=True)
+    assert all(
+        abs(sum(style.color.get_truecolor()) - own) > 255
+        for style, own in zip(styles, light, strict=True)
+        if style.color
+    )
+
+
+def test_shades_end_under_each_other() -> None:
+    """Also where the numbers of the last column have unlike decimals."""
+    file = io.StringIO()
+    console = Console(file=file, width=100, force_terminal=True, color_system="256")
+    screen = Terminal(console)
+    rows = (
+        (Figure("1"), Figure("2.5")),
+        (Figure("3"), Figure("4.125")),
+        (Figure("5"), Figure("6")),
+    )
+    shaded = panel(rows=rows, row_labels=("a", "b", "c"), shades=((0, 1), (2, 3), (4, 0)))
+    screen.boxes(screen.drawing.boxes(shaded, 80))
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in file.getvalue().splitlines()]
+    assert lines[1].rstrip().endswith("2.5")
+    assert len({cell_len(line) for line in lines[1:]}) == 1
 
 
 @pytest.mark.slow
