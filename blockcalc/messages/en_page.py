@@ -108,4 +108,5 @@ TEXTS: dict[str, str] = {
     "stepper.foot.take": "go there",
     "stepper.foot.stop": "back",
     "stepper.foot.back": "back",
+    "stepper.foot.scroll": "more",
 }

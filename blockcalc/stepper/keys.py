@@ -102,6 +102,19 @@ KEYS = (
     Keys("take", "enter", (Mode.finding,), {"enter": "take"}),
     Keys("stop", "esc", (Mode.finding,), {"escape": "drop"}),
     Keys("back", "esc", (Mode.helping,), dict.fromkeys(("escape", "?", "enter", "space"), "leave")),
+    Keys(
+        "scroll",
+        "↑↓",
+        (Mode.helping,),
+        {
+            "up": "scroll_up",
+            "down": "scroll_down",
+            "pageup": "scroll_up",
+            "pagedown": "scroll_down",
+        },
+        foot=2,
+        plain="up down",
+    ),
     Keys("out", "q", (Mode.helping,), {"q": "leave"}, foot=0),
 )
 ALWAYS = {"ctrl+c": "quit"}

@@ -25,8 +25,11 @@ BAR = "reverse"
 CURSOR = "bold magenta reverse"
 NARROWEST = 20
 COLUMN = 3  # the least width of a column with the space before it
+FRAME = 4  # lines above and below the page of keys
 LABEL = 5  # a label takes at most one of so many parts of the width
 SHORTEST = 8  # columns of a label
+ENOUGH = 4  # lines of a picture, for which the title is made shorter
+LEAST = 2  # lines of a picture, for which the arithmetic is
 Lines = list[list[Span]]
 
 
@@ -44,15 +47,18 @@ class Page(Terminal):
     def __init__(self, console: Console, name: str) -> None:
         super().__init__(console)
         self.name = name
+        self.rows = 0
 
     def draw(self, session: Session, width: int, height: int) -> Lines:
         """Give the lines of the screen: as many as it is high, none wider than it."""
-        self.width = max(width, NARROWEST)
+        self.width, self.rows = max(width, NARROWEST), height
         head = self.head(session)
         foot = self.foot(session)
         room = max(height - len(head) - len(foot), 1)
         if session.mode == Mode.helping:
-            body = self.keys()[:room]
+            keys = self.keys()
+            session.scrolled = max(0, min(session.scrolled, len(keys) - room))
+            body = keys[session.scrolled :][:room]
         elif session.mode == Mode.finding:
             body = self.found(session, room)
         else:
@@ -105,8 +111,10 @@ class Page(Terminal):
     def legend(self, session: Session) -> list[Span]:
         """Write what the keys do; where the screen is narrow, the most needed."""
         rows = [row for row in of_mode(session.mode) if row.foot]
-        if session.leads < 2:
-            rows = [row for row in rows if row.name != "turn"]
+        idle = {"turn"} if session.leads < 2 else set[str]()
+        if len(self.keys()) <= self.rows - FRAME:
+            idle.add("scroll")
+        rows = [row for row in rows if row.name not in idle]
         while True:
             line: list[Span] = []
             for row in rows:
@@ -131,39 +139,72 @@ class Page(Terminal):
 
     def body(self, session: Session, room: int) -> Lines:
         """Write the step: its title, formula, picture and arithmetic; more if there is room."""
-        title, extras = self.title(session), self.extras(session)
-        work = [[], *self.arithmetic(session)]
-        left = room - len(title) - len(work) - 1
+        rows, _ = sizes_of(session.explainer, session.step)
+        arithmetic, needed = self.arithmetic(session), min(rows + 1, ENOUGH)
+        for short, gap in ((False, 1), (True, 1), (True, 0)):
+            title = self.short_title(session) if short else self.title(session)
+            left = room - len(title) - len(arithmetic) - 2 * gap
+            if left >= needed:
+                break
+        arithmetic = self.ended(arithmetic, max(room - len(title) - LEAST, 1))
+        left = max(room - len(title) - len(arithmetic) - 2 * gap, 1)
         picture, whole = self.picture(session, left)
         if len(picture) > left:
-            picture = around(picture, max(left, 1))
+            picture = around(picture, left)
         spare = left - len(picture) if whole else 0
-        for extra in extras:
+        for extra in self.extras(session):
             if len(extra) <= spare:
                 spare -= len(extra)
                 title = [*title, *extra]
-        return [*title, [], *picture, *work][: max(room, 1)]
+        apart: Lines = [[]] * gap
+        return [*title, *apart, *picture, *apart, *arithmetic][: max(room, 1)]
+
+    def ended(self, lines: Lines, most: int) -> Lines:
+        """Give as many lines as there is room for, and say if others are left out."""
+        if len(lines) <= most:
+            return lines
+        text = "".join(text for text, _ in lines[most - 1])
+        mark = self.safe(" …")
+        while cell_len(text + mark) > self.width and " " in text.strip():
+            text = text.rstrip().rpartition(" ")[0]
+        return [*lines[: most - 1], [(text + mark, "")]]
+
+    def short_title(self, session: Session) -> Lines:
+        """Write number, title and formula, and the name if it fits on the line."""
+        step = session.step
+        own = session.explainer.step_title(step)
+        parts: list[Part] = [(f"{step.index + 1} ", "number"), " ", (own, "title")]
+        named = self.lines(*parts, "  ", (step.equation.out.name, "name"), indent=INDENT, hang=2)
+        first = named if len(named) == 1 else self.lines(*parts, indent=INDENT, hang=2)
+        return [*first, *self.lines(self.formula(session), indent=INDENT, hang=2)]
 
     def title(self, session: Session) -> Lines:
         """Write number, section, title, name, formula and shape."""
         step = session.step
-        eq, render = step.equation, self.alphabet.render
+        eq = step.equation
         section, _ = session.section()
         own = session.explainer.step_title(step)
         parts: list[Part] = [
             (f"{step.index + 1} ", "number"), " ", (section, "section"), (" · ", "quiet"),
             (own, "title"), "  ", (eq.out.name, "name"),
         ]  # fmt: skip
-        body = eq.op.formula([Name(ref.symbol) for ref in eq.inputs])
-        formula = f"{render(Name(eq.out.symbol))} = {render(body)}"
-        definition = session.explainer.definition(step)
-        if definition is not None:
-            formula += f", {render(definition[0])} = {render(definition[1])}"
         shape = shape_text(session.explainer.matrix(eq.out).operand)
         return [
             *self.lines(*parts, indent=INDENT, hang=2),
-            *self.lines(formula, "  ", (Whole(shape), "quiet"), indent=INDENT, hang=2),
+            *self.lines(
+                self.formula(session), "  ", (Whole(shape), "quiet"), indent=INDENT, hang=2
+            ),
         ]
+
+    def formula(self, session: Session) -> str:
+        """Write the formula of a step."""
+        eq, render = session.step.equation, self.alphabet.render
+        body = eq.op.formula([Name(ref.symbol) for ref in eq.inputs])
+        formula = f"{render(Name(eq.out.symbol))} = {render(body)}"
+        definition = session.explainer.definition(session.step)
+        if definition is not None:
+            formula += f", {render(definition[0])} = {render(definition[1])}"
+        return formula
 
     def extras(self, session: Session) -> list[Lines]:
         """Write what is good to know where there is room: the operands, what the section is for."""
@@ -185,12 +226,15 @@ class Page(Terminal):
     def picture(self, session: Session, room: int) -> tuple[Lines, bool]:
         """Draw as many rows and columns as there is room for; tell whether it fits."""
         flow = Flow(self.drawing, self.width, self.width)
-        for extent in self.extents(session, room):
-            lines = self._drawn(flow, session.parts(extent), room)
+        every = [*self.extents(session, room)]
+        lean = [Extent(n, lean=True, label=every[-1].label) for n in LEAN]
+        for n, extent in enumerate([*every, *lean]):
+            whole = n < len(every)  # else the result alone
+            lines = self._drawn(flow, session.parts(extent)[0 if whole else -1 :], room)
             if session.mode in (Mode.cells, Mode.typing):
                 lines = [[(t, _selected(t, s)) for t, s in line] for line in lines]
             if len(lines) <= room and all(length(line) <= self.width for line in lines):
-                return lines, True
+                return lines, whole
         return lines, False
 
     def extents(self, session: Session, room: int) -> Iterator[Extent]:
@@ -235,7 +279,7 @@ class Page(Terminal):
         for n, i in enumerate(session.matches[first : first + room], first):
             name = self.safe(index.names[i])
             text = f"{index.numbers[i]:>4}  {name}{' ' * (wide - cell_len(name))}  "
-            title = self.safe(index.titles[i])
+            title = self.safe(shortened(index.titles[i], max(self.width - cell_len(text) - 1, 1)))
             if n == session.chosen:
                 listed.append([(f"{text}{title} ", BAR)])
             else:
@@ -245,7 +289,7 @@ class Page(Terminal):
     def keys(self) -> Lines:
         """Write what every key does."""
         rows = [row for row in KEYS if {Mode.steps, Mode.cells} & {*row.modes}]
-        signs = {row.name: self.sign(row) for row in rows}
+        signs = {row.name: self.safe(self.sign(row)) for row in rows}
         wide = max(map(cell_len, signs.values())) + 2
         found: Lines = [[], [(" " * INDENT + say("stepper.keys"), "title")], []]
         for row in rows:
@@ -281,11 +325,14 @@ def cropped(line: Sequence[Span], width: int) -> list[Span]:
 
 
 def around(lines: Lines, room: int) -> Lines:
-    """Choose the lines around the selected cell."""
+    """Choose the lines around the selected cell, under the first, which has the labels."""
     spots = [
         n
         for n, line in enumerate(lines)
         if any(text.strip() and style in ("cell", CURSOR) for text, style in line)
     ]
-    first = max(0, min((spots[0] if spots else 0) - room // 2, len(lines) - room))
-    return lines[first : first + room]
+    spot = spots[0] if spots else 0
+    if room == 1:
+        return [lines[spot]]
+    first = max(1, min(spot - (room - 1) // 2, len(lines) - room + 1))
+    return [lines[0], *lines[first : first + room - 1]]

@@ -32,6 +32,8 @@ class Session(Walk):
         The steps found, by position.
     chosen : int
         Which of them would be taken.
+    scrolled : int
+        The lines of the page of keys above the screen.
     done : bool
         Whether the person has left.
     """
@@ -44,7 +46,7 @@ class Session(Walk):
         self.told: Told | None = None
         self.matches: list[int] = []
         self.chosen = 0
-        self.hits = self.tried = 0
+        self.hits = self.tried = self.scrolled = 0
         self.done = False
 
     def press(self, key: str, character: str | None = None) -> None:
@@ -222,7 +224,15 @@ class Session(Walk):
 
     def help(self) -> None:
         """Show the page of keys."""
-        self.before, self.mode = self.mode, Mode.helping
+        self.before, self.mode, self.scrolled = self.mode, Mode.helping, 0
+
+    def scroll_up(self) -> None:
+        """Go up in the page of keys."""
+        self.scrolled = max(self.scrolled - 1, 0)
+
+    def scroll_down(self) -> None:
+        """Go down in the page of keys; it is as long as the screen requires."""
+        self.scrolled += 1
 
     def quit(self) -> None:
         """Leave."""

@@ -256,3 +256,45 @@ def test_any_keys_in_any_order_leave_a_screen(data: dict[str, Any], keys: list[s
         assert max(cell_len("".join(t for t, _ in line)) for line in lines) <= width
         assert 0 <= session.position < len(session.numbers)
         assert all(map(int.__lt__, session.at, session.step.value.shape))
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda p: p.stem)
+def test_on_a_small_screen_the_arithmetic_is_whole_or_marked(sample: Path) -> None:
+    """The title gives way to it, so that result and arithmetic are seen on 40 by 12."""
+    session, text = session_of(sample), Text()
+    page, marked = page_of(session), 0
+    for position in range(len(session.numbers)):
+        session.jump(position)
+        out = ["".join(part for part, _ in line) for line in page.draw(session, 40, 12)]
+        line = session.line()
+        assert f"{position + 1}  " in out[2]
+        if line.middle:
+            result = text.render(line.result)
+            assert f"[{result}]" in "".join(out).replace(" ", "")
+            whole = squeezed(f"{text.render(line.middle)}{line.equals}{result}")
+            if whole not in squeezed("".join(out)):
+                assert any(row.endswith(" …") for row in out[-6:])
+                marked += 1
+    assert marked <= len(session.numbers) // 10
+
+
+def test_the_page_of_keys_is_scrolled_where_it_does_not_fit() -> None:
+    session = session_of("tiny")
+    press(session, "?")
+    first = shown(session, 40, 12)
+    assert "Ctrl-C" not in first
+    assert first.splitlines()[-1] == " esc back  ↑↓ more"
+    press(session, "up", *["down"] * 100)
+    last = shown(session, 40, 12)
+    assert "Ctrl-C" in last
+    press(session, "up")
+    assert shown(session, 40, 12).splitlines()[3:-2] == last.splitlines()[2:-3]
+    press(session, "escape", "?")
+    assert shown(session, 40, 12) == first
+
+
+def test_what_keys_do_stands_in_one_column_in_ascii() -> None:
+    session = session_of("tiny")
+    press(session, "?")
+    rows = [row for row in shown(session, encoding="ascii").splitlines()[5:-1] if row[2:3].strip()]
+    assert len({re.match(r"  .*?\S   *(?=\S)", row).end() for row in rows}) == 1  # type: ignore[union-attr]

@@ -108,4 +108,5 @@ TEXTS: dict[str, str] = {
     "stepper.foot.take": "前往",
     "stepper.foot.stop": "返回",
     "stepper.foot.back": "返回",
+    "stepper.foot.scroll": "其余",
 }
