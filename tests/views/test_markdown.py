@@ -20,7 +20,7 @@ from blockcalc.notation.signs import clean
 from tests.helpers import FEW_SAMPLES, HERE, SAMPLES, THREE, TINY, cli, text
 from tests.read_back import check, from_latex
 
-HOSTILE = ["a|b", "*x*", "_x_", "<script>alert(1)</script>", "$x$", "`", "``x", "line\nbreak", "\\", "\\|", "[a](b)",
+HOSTILE = [":smile:", "a:+1:b", "a|b", "*x*", "_x_", "<script>alert(1)</script>", "$x$", "`", "``x", "line\nbreak", "\\", "\\|", "[a](b)",
            "# h", "1. x", "- x", "+", "&amp;", "a -- b...", "@me", "~~s~~", "^2^", '"q"', "x_y", "", "远方|有", "(1) x",
            "| --- |", "$$", "![i](j)", "<!--", "H~2~O"]  # fmt: skip
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")

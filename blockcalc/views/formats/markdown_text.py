@@ -15,6 +15,7 @@ _SIGNS = re.compile(
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # within a word it is no emphasis
     r"|-(?=-)|(?<=-)-|\.(?=\.)"  # pandoc makes dashes and an ellipsis of them
     r"|^[-+=:%]"  # what begins a line
+    r"|:(?=[\w+-]+:)"  # the name of an emoji
 )
 _LIST = re.compile(r"\(?(\w+)[.)](?=\s|$)")
 _LOWERED = re.compile(r"\\mathrm\{([A-Za-z]+)\\_([A-Za-z]+)\}")
@@ -30,6 +31,8 @@ def escape(text: str) -> str:
     a&#124;b \*c\* d_model &#36;x&#36; &lt;i&gt;
     >>> print(escape("1. first"), escape("- second"), escape("--all"))
     1\. first \- second \-\-all
+    >>> print(escape("so :smile:, 1:2:3"))
+    so \:smile:, 1\:2:3
     """
     safe = clean(text).strip()
     marks = {m.start() for m in _SIGNS.finditer(safe)}
