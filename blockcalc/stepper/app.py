@@ -92,8 +92,9 @@ class Stepper(App[None]):
         yield self.sheet
 
     def on_mount(self) -> None:
-        """Restore the terminal also where a signal ends the process."""
+        """Restore the terminal also where a signal ends the process; draw anew after a stop."""
         self.sheet.focus()
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         loop = asyncio.get_running_loop()
         for name in ENDINGS:
             with suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):

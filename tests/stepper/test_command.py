@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from codecs import getincrementaldecoder
+from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -230,14 +231,17 @@ class Real:
             if text in self.text:
                 return self.text
             try:
-                part = self.child.read_nonblocking(65536, 0.1)
-            except self.timeout:
-                continue
+                self.read()
             except self.eof:
                 break
+        raise AssertionError(f"{text!r} is not on the screen:\n{self.text}")
+
+    def read(self) -> None:
+        """Read what is written within a moment."""
+        with suppress(self.timeout):
+            part = self.child.read_nonblocking(65536, 0.1)
             self.raw += part
             self.stream.feed(self.decoder.decode(part))
-        raise AssertionError(f"{text!r} is not on the screen:\n{self.text}")
 
     def press(self, *keys: str) -> None:
         for key in keys:
@@ -300,6 +304,24 @@ def test_however_it_is_left_the_terminal_is_restored(how: str | signal.Signals) 
     else:
         os.kill(real.child.pid, how)
         assert real.ended() == 128 + how
+    assert real.restored()
+
+
+@pytest.mark.slow
+def test_after_a_stop_the_screen_is_drawn_anew() -> None:
+    real = Real("@tiny")
+    real.until("q leave")
+    real.press("\x1a")
+    while not real.restored():
+        real.read()
+    _, status = os.waitpid(real.child.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+    real.screen.reset()
+    os.kill(real.child.pid, signal.SIGCONT)
+    real.until("step 1 of 24")
+    real.until("q leave")
+    real.press("q")
+    assert real.ended() == 0
     assert real.restored()
 
 
