@@ -331,3 +331,15 @@ def test_the_title_of_the_result_is_said_once(kind: str) -> None:
     title = "The result of the block, out = norm2"
     assert shown.count(rf"\textbf{{{title}}}") == (kind == "latex")
     assert rf"\blockpart{{result}}{{{title}}}" in shown  # which is the title of a frame
+
+
+@pdflatex
+@pdftotext
+def test_matrices_with_heads_share_slides(tmp_path: Path) -> None:
+    source = text(cli("export", str(folder() / "two_heads.yaml"), "--beamer", "--grad"))
+    assert source.count(r"\blockpart{given}{Forward in brief}") <= 2
+    pages = typeset(source, tmp_path)
+    slides = [page for page in pages.split("\f") if page.strip().startswith("Forward in brief")]
+    given = [page for page in slides if "[token 3" in page or "[head 2" in page]
+    named = sum(len(re.findall(r"\[(?:token|head|query)\b", page)) for page in given)
+    assert len(given) <= named / 2

@@ -129,7 +129,9 @@ class _Writer:
             return ["\n".join(lines) for lines in short_lists(piece)] or [""]
         if self.slides and isinstance(piece, Given | Result):
             first, *matrices, last = self.write(piece)
-            split = isinstance(piece, Given) and len(matrices) > len(piece.matrices)
+            split = isinstance(piece, Given) and len(matrices) > sum(
+                len(grids) for _, grids in piece.matrices
+            )
             groups = _groups(matrices, TITLED if split else MOST_PARTS) or [[]]
             return ["\n".join([first, *group, last]) for group in groups]
         return ["\n".join(self.write(piece))]
