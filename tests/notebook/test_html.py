@@ -14,7 +14,7 @@ from blockcalc.explain.depth import Depth
 from blockcalc.explain.document import Grid, StepPiece
 from blockcalc.ops.expr import Figure
 from blockcalc.views.html.page import MOST_CELLS, page
-from blockcalc.views.html.style import MOST_HEAT
+from blockcalc.views.html.style import MOST_HEAT, STYLE
 from blockcalc.views.html.tables import grid_table
 from tests.helpers import SAMPLES, THREE, TINY_SPEC
 
@@ -209,3 +209,11 @@ def test_a_large_trace_stays_small() -> None:
 
 def test_nothing_is_a_page_too() -> None:
     assert "".join(Reader(page([])).text) == ""
+
+
+def test_bars_begin_below_each_other() -> None:
+    page = blockcalc.cost(blockcalc.sample("tiny"))._repr_html_()
+    shares = re.findall(r'<td class="bc-math">([ \d.]+ %)<span class="bc-bar"', page)
+    assert {"100.0 %", " 50.0 %", "  1.8 %"} <= set(shares)
+    assert {len(share) for share in shares} == {7}
+    assert "vertical-align:baseline" in STYLE  # texts of unlike fonts stand on one line

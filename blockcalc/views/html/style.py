@@ -20,7 +20,7 @@ STYLE = """
 .blockcalc table{border-collapse:collapse;margin:.2em 0 .5em 0;border:none;width:auto;table-layout:auto;font-size:1em;color:inherit}
 .blockcalc sub,.blockcalc sup{line-height:0}
 .blockcalc tr,.blockcalc tbody tr:nth-child(odd),.blockcalc tbody tr:nth-child(even){background:transparent;border:none}
-.blockcalc th,.blockcalc td{padding:.1em .55em;border:none;color:inherit;white-space:pre;text-align:left;vertical-align:top}
+.blockcalc th,.blockcalc td{padding:.1em .55em;border:none;color:inherit;white-space:pre;text-align:left;vertical-align:baseline}
 .blockcalc thead th{border-bottom:1px solid rgba(128,128,128,.6);font-weight:500}
 .blockcalc tbody th{font-weight:500}
 .blockcalc .bc-n{text-align:right;font-family:monospace}

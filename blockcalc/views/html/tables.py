@@ -101,7 +101,7 @@ def _entry(column: Column, entry: Entry) -> str:
     if isinstance(entry, Bar):
         width = f"width:{BAR * min(max(entry.share, 0.0), 1.0):.2f}em"
         bar = tag("span", "", "bar", style=width)
-        return tag("td", f"{100 * entry.share:.1f} %{bar}")
+        return tag("td", f"{100 * entry.share:5.1f} %{bar}", "math")  # bars begin below each other
     content = safe(entry) if isinstance(entry, str) else HTML.render(entry)
     if isinstance(entry, Wrong | Right):
         content = tag("span", content, "wrong" if isinstance(entry, Wrong) else "right")
