@@ -190,3 +190,15 @@ def test_ctrl_z_suspends(monkeypatch: pytest.MonkeyPatch) -> None:
 
     driven(session_of("tiny"), act)
     assert asked
+
+
+def test_after_a_stop_everything_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    async def act(pilot: Pilot[None]) -> None:
+        monkeypatch.setattr(pilot.app, "refresh", lambda *, layout: asked.append(layout))
+        pilot.app.app_resume_signal.publish(pilot.app)
+        await pilot.pause()
+
+    driven(session_of("tiny"), act)
+    assert asked == [True]
