@@ -114,6 +114,8 @@ def import_(
 @grouped
 def weights(path: WeightsArg, *, errors: Errors) -> None:
     """List the tensors of a weight file."""
+    from rich.cells import cell_len
+
     from blockcalc.files.tensors import listed_tensors
     from blockcalc.messages.words import dims
     from blockcalc.notation.signs import clean
@@ -122,9 +124,10 @@ def weights(path: WeightsArg, *, errors: Errors) -> None:
         (clean(t.name or say("weights.unnamed")), dims(t.shape), t.dtype, "; ".join(t.remarks))
         for t in listed_tensors(Path(path))
     ]
-    widths = [max((len(row[i]) for row in found), default=0) for i in range(2)]
+    widths = [max((cell_len(row[i]) for row in found), default=0) for i in range(2)]
     for name, shape, dtype, told in found:
-        line = f"{name:{widths[0]}}  {shape:>{widths[1]}}  {dtype}  {told}".rstrip()
+        first = name + " " * (widths[0] - cell_len(name))
+        line = f"{first}  {shape:>{widths[1]}}  {dtype}  {told}".rstrip()
         typer.echo(encodable(line, sys.stdout.encoding))
 
 

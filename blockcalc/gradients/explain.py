@@ -80,9 +80,12 @@ class GradientExplainer(Explainer):
 
     def _summary(self) -> Iterator[Piece]:
         """Show the table of all gradients under its heading."""
-        prose = say("prose.table") if self.depth.prose else None
+        table = self.table()
+        counted = say("column.zeros") in {column.title for column in table.columns}
+        zeros = say("prose.table.zeros") if counted else ""
+        prose = say("prose.table", zeros=zeros) if self.depth.prose else None
         yield Heading(say("heading.table"), prose=prose)
-        yield self.table()
+        yield table
 
     @property
     def loss(self) -> Loss:

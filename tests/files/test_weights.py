@@ -281,3 +281,9 @@ def test_patterns_and_expectations_may_live_elsewhere(folder: Path) -> None:
     spec = load(folder, body)
     assert spec.expect["residual1"].tolist() == [[1] * 4] * 3
     assert blockcalc.run(spec)["attn.out_keep"].tolist() == [[1, 0, 1, 1]] * 3
+
+
+def test_names_of_full_width_line_up(tmp_path: Path) -> None:
+    np.savez(tmp_path / "w.npz", 权重=np.ones((2, 3)), w=np.ones((20, 3)))
+    out = text(cli("weights", str(tmp_path / "w.npz"))).splitlines()
+    assert out == ["权重   2×3  float64", "w     20×3  float64"]

@@ -94,7 +94,9 @@ def test_the_table_of_all_gradients() -> None:
 def test_a_table_has_no_empty_column() -> None:
     for name, zeros in (("llama_style", False), ("two_heads", True)):
         spec = blockcalc.sample(name)
-        pieces = explain_gradient(spec, work_gradients(spec))
+        pieces = list(explain_gradient(spec, work_gradients(spec)))
+        prose = "".join(p.prose or "" for p in pieces if isinstance(p, Heading))
+        assert ("Zeros are" in prose) == zeros
         for table in (p for p in pieces if isinstance(p, Listing)):
             assert all(any(column) for column in zip(*table.rows, strict=True))
             if table.columns[0].kind == "name":
