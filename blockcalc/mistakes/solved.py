@@ -1,4 +1,4 @@
-"""Mistakes with a number that is solved from what is given: eps, the scale of the scores, theta."""
+"""Mistakes with a number that is solved from what is given: eps, a scale, theta, a mask's."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TypeVar
 import numpy as np
 
 from blockcalc.mistakes.alternative import Alternative, Block, everywhere, extra, instead
+from blockcalc.mistakes.attention.finite import filled
 from blockcalc.mistakes.attention.positions import turned_by, turnings
 from blockcalc.mistakes.attention.scores import Attention, attentions, times
-from blockcalc.mistakes.norms import with_eps
+from blockcalc.mistakes.norms.divisors import with_eps
 from blockcalc.ops.op import Array
 
 DIGITS = 17  # of a float64
@@ -56,9 +57,9 @@ Families = Callable[[Block], Iterator[Family]]
 # which numbers ----------------------------------------------------------------------------------
 
 
-def eps(block: Block) -> Iterator[Family]:
-    """Take another eps, in one norm or in all."""
-    makes: list[Callable[[float], Alternative]] = list(with_eps(block))
+def eps(block: Block, across: bool = False) -> Iterator[Family]:
+    """Take another eps, in one norm or in all, where the own is or across the root."""
+    makes: list[Callable[[float], Alternative]] = list(with_eps(block, across))
     if len(makes) > 1:
         makes.append(partial(_at_each, tuple(makes)))
     yield from (Family(1e-12, 1e3, make) for make in makes)
@@ -107,7 +108,18 @@ def theta(block: Block) -> Iterator[Family]:
         yield Family(1.5, 1e10, partial(turned_by, turning), 60)
 
 
-FAMILIES: Mapping[str, Families] = {"eps_other": eps, "scale_other": scale, "rope_theta": theta}
+def finite(block: Block) -> Iterator[Family]:
+    """Put another number where a key is masked."""
+    yield from (Family(1e-3, 3.4e38, form.by, 24) for form in filled(block))
+
+
+FAMILIES: Mapping[str, Families] = {
+    "eps_other": eps,
+    "eps_outside_other": partial(eps, across=True),
+    "scale_other": scale,
+    "rope_theta": theta,
+    "mask_finite": finite,
+}
 
 
 # solving ----------------------------------------------------------------------------------------
@@ -190,6 +202,9 @@ def _nearest(
             step /= 2
         else:
             break
-    apart = np.abs(given - own)[judged & np.isfinite(given) & np.isfinite(own)]
-    near = size < NEARER * float(apart.sum()) and family.low < np.exp(at) < family.high
+    apart = np.abs(given - own)[judged]  # infinite where a key is masked in one of them
+    near = (
+        size < NEARER * float(apart[~np.isnan(apart)].sum())
+        and family.low < np.exp(at) < family.high
+    )
     return float(np.exp(at)) if near else None

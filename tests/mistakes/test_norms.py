@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from blockcalc.mistakes.alternative import Block
-from blockcalc.mistakes.norms import MISTAKES
+from blockcalc.mistakes.norms import divisors, gains, statistics
 from blockcalc.mistakes.table import MISTAKES as EVERY
 from blockcalc.nn.norms import norm
 from blockcalc.nn.spec import NormSpec
@@ -18,6 +18,7 @@ from blockcalc.program.trace import Trace, steps
 from tests.mistakes.by_hand import SMALL, assert_found, made, places, same, small
 from tests.mistakes.wrong_answers import one_quick
 
+MISTAKES = (*divisors.MISTAKES, *statistics.MISTAKES, *gains.MISTAKES)
 NAMES = [m.name for m in MISTAKES if m.name != "qk_norm_missing"]
 SHOWING: dict[str, dict[str, Any]] = {"eps_missing": {"eps": 1e-3}, "eps_outside": {"eps": 1e-3}}
 

@@ -59,12 +59,18 @@ def _comes_right(judgement: Judgement, after: Sequence[Judged], way: Alternative
     """Tell whether the last given step that depends on a step, before the next mistake, is right.
 
     It may be off by what a run that goes the other way may be, and by what the written
-    numbers before it leave open.
+    numbers before it leave open. Without rounding the other way must lead to the same numbers: the
+    bound of a whole run is wide, and would hide a small difference.
     """
     before = list(takewhile(lambda own: own.verdict != WRONG, after))
     if not before:
         return False
     own = before[-1]
     value = replace(judgement.carried, pins={}).under(way, own.step)
-    room = own.own.error + own.true.error + (judgement.carried.stored(value).error if value else 0)
+    room = own.own.error + own.true.error
+    if value is not None:
+        led = replace(own.answer, values=value.numbers)
+        if value.numbers.shape != room.shape or differs(led, own.true, room).any():
+            return False
+        room = room + judgement.carried.stored(value).error
     return not differs(own.answer, own.true, room).any()
