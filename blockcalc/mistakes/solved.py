@@ -19,6 +19,8 @@ from blockcalc.ops.op import Array
 DIGITS = 17  # of a float64
 STEPS = 12  # of Gauss and Newton
 HALVINGS = 5  # of a step
+STARTS = 3  # the nearest, of which the next is taken where nothing changes at the first
+FLAT = 0.9  # of the difference at a start: where more is left, all is flat there
 SLOPE = 1e-5  # by so much the logarithm of the number is moved for the slope
 OTHERS = (
     0.5,
@@ -181,18 +183,37 @@ def _nearest(
 
     starts = np.linspace(np.log(family.low), np.log(family.high), family.starts)
     gaps = [(float(at), gap(float(at))) for at in starts]
-    known = [(float(np.abs(left).sum()), at, left) for at, left in gaps if left is not None]
+    known = [(float(np.abs(left).sum()), at) for at, left in gaps if left is not None]
     if not known:
         return None
-    size, at, left = min(known, key=lambda one: one[0])
+    size, at = min(known)
+    distinct = {f"{size:.6g}": at for size, at in sorted(known, reverse=True)}  # one of a flat
+    for start in [*distinct.values()][: -STARTS - 1 : -1]:
+        moved = _descended(gap, start)
+        if moved is not None:
+            size, at = moved
+            break
+    apart = np.abs(given - own)[judged]  # infinite where a key is masked in one of them
+    near = (
+        size < NEARER * float(apart[~np.isnan(apart)].sum())
+        and family.low < np.exp(at) < family.high
+    )
+    return float(np.exp(at)) if near else None
+
+
+def _descended(gap: Callable[[float], Array | None], at: float) -> tuple[float, float] | None:
+    """Go down from a number by Gauss and Newton; None where no step does, as all is flat there."""
+    left = gap(at)
+    assert left is not None
+    first = size = float(np.abs(left).sum())
     for _ in range(STEPS):
         ahead, back = gap(at + SLOPE), gap(at - SLOPE)
         if ahead is None or back is None:
-            return None
+            break
         slope = (ahead - back) / (2 * SLOPE)
         square = float(slope @ slope)
         if not square:
-            return None
+            break
         step = float(np.clip(slope @ left / square, -2, 2))
         for _ in range(HALVINGS):  # a step may lead too far
             then = gap(at - step)
@@ -202,9 +223,4 @@ def _nearest(
             step /= 2
         else:
             break
-    apart = np.abs(given - own)[judged]  # infinite where a key is masked in one of them
-    near = (
-        size < NEARER * float(apart[~np.isnan(apart)].sum())
-        and family.low < np.exp(at) < family.high
-    )
-    return float(np.exp(at)) if near else None
+    return (size, at) if size < FLAT * first else None
