@@ -27,6 +27,7 @@ from blockcalc.check.judge import (
 )
 from blockcalc.check.reasons.diagnosis import Diagnosis
 from blockcalc.check.reasons.fit import Reason
+from blockcalc.check.reasons.ways import told
 from blockcalc.check.where import loose, stays_within
 from blockcalc.mistakes.alternative import Block
 from blockcalc.mistakes.catalogue import Catalogue, Tried
@@ -184,7 +185,7 @@ def check(
     judgement = replace(diagnosis.judgement, steps=_trivial(diagnosis.judgement, steps))
     unreadable = (*matched.unreadable, *lost)
     wrong = judgement.first_wrong
-    reasons = _told(diagnosis.reasons, judgement.steps)
+    reasons = told(judgement, diagnosis.reasons)
     known = wrong in {*(r.step for r in reasons), *(f.step for f in frames)}
     following = None if wrong is None or known else next_step(judgement, wrong)
     points = file_points(catalogue.block.spec, trace.program)
@@ -243,22 +244,6 @@ def _ordered(
 
 def _wrong(judgement: Judgement) -> int:
     return sum(s.verdict == WRONG for s in judgement.steps.values())
-
-
-def _told(reasons: Sequence[Reason], steps: Mapping[str, Judged]) -> tuple[Reason, ...]:
-    """Choose the reasons to report: none for right steps, and mistakes before other ways."""
-    mistaken = {r.step for r in reasons if not _same_result(r)}
-    ways = {r.step for r in reasons if _same_result(r)}
-    return tuple(
-        r
-        for r in reasons
-        if (steps[r.step].verdict == EQUIVALENT and (_same_result(r) or r.step not in ways))
-        or (steps[r.step].verdict == WRONG and not (_same_result(r) and r.step in mistaken))
-    )
-
-
-def _same_result(reason: Reason) -> bool:
-    return all(mistake.same_result for mistake in reason.mistakes)
 
 
 def _framed(steps: dict[str, Judged], frames: Sequence[Frame]) -> dict[str, Judged]:

@@ -28,6 +28,7 @@ TEXTS: dict[str, str] = {
     "mistake.mask_after_softmax": "these are the values with the mask applied after the softmax: the remaining weights do not add up to 1",
     "mistake.mask_off_by_one": "these are the values with {mask} off by one key ({by})",
     "mistake.mask_finite": "these are the values with {number} for −∞",
+    "mistake.mask_row_undefined": "these are the values with 0/0 where a query sees no key, which is 0 here",
     "mistake.mask_multiplied": "these are the values with masked scores of 0, each of which counts e⁰",
     "mistake.mask_padding_counts": "these are the values with scores of 0 for padded keys, each of which counts e⁰",
     "mistake.softcap_added": "these are the values with scores capped smoothly at ±{cap}, which the block does not do",

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
+import numpy as np
+
+from blockcalc.check.carried import largest
 from blockcalc.check.judge import (
     EQUIVALENT,
     FOLLOWS,
@@ -16,8 +19,11 @@ from blockcalc.check.judge import (
     Judgement,
     differs,
 )
+from blockcalc.check.reasons.fit import Reason
 from blockcalc.mistakes.alternative import Alternative
 from blockcalc.program.program import Program
+
+SAME = 1e-9  # relative: by more, a result is another one
 
 
 def equivalents(
@@ -74,3 +80,29 @@ def _comes_right(judgement: Judgement, after: Sequence[Judged], way: Alternative
             return False
         room = room + judgement.carried.stored(value).error
     return not differs(own.answer, own.true, room).any()
+
+
+def told(judgement: Judgement, reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+    """Choose the reasons to report: none for right steps, and mistakes before other ways."""
+    other = [leads_back(judgement, reason) for reason in reasons]
+    mistaken = {r.step for r, back in zip(reasons, other, strict=True) if not back}
+    ways = {r.step for r, back in zip(reasons, other, strict=True) if back}
+    verdicts = {step: own.verdict for step, own in judgement.steps.items()}
+    return tuple(
+        r
+        for r, back in zip(reasons, other, strict=True)
+        if (verdicts[r.step] == EQUIVALENT and (back or r.step not in ways))
+        or (verdicts[r.step] == WRONG and not (back and r.step in mistaken))
+    )
+
+
+def leads_back(judgement: Judgement, reason: Reason) -> bool:
+    """Tell whether a reason is another way: made alone, it gives the result of the block."""
+    if not all(mistake.same_result for mistake in reason.mistakes):
+        return False
+    program, plain = judgement.trace.program, judgement.plain
+    last = program.equations[: program.forward][-1].out.name
+    value = plain.under(reason.change, last, bounded=False)
+    right = plain.own[last].numbers
+    near = SAME * largest(right)
+    return value is None or np.allclose(value.numbers, right, SAME, near, equal_nan=True)

@@ -29,6 +29,7 @@ TEXTS: dict[str, str] = {
     "mistake.mask_after_softmax": "这些是在 softmax 之后才加掩码得到的值：剩下的权重之和不是 1",
     "mistake.mask_off_by_one": "这些是 {mask} 错开一个键（{by}）得到的值",
     "mistake.mask_finite": "这些是用 {number} 代替 −∞ 得到的值",
+    "mistake.mask_row_undefined": "这些是查询看不到任何键时保留 0/0 得到的值，而这里取 0",
     "mistake.mask_multiplied": "这些是把遮住的分数当作 0 得到的值，每个仍算作 e⁰",
     "mistake.mask_padding_counts": "这些是把填充的键的分数当作 0 得到的值，每个仍算作 e⁰",
     "mistake.mask_padding_entries": "这些是用{which}得到的值",

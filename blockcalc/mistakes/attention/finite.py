@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
+from itertools import islice
 from operator import mul
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from blockcalc.mistakes.alternative import Alternative, Block, Mistake, instead
 from blockcalc.mistakes.attention.masks import parts
 from blockcalc.mistakes.attention.scores import Attention, attentions, each, masks
+from blockcalc.mistakes.attention.seen import blind_rows
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.expr import Expr, Num, call
 from blockcalc.program.program import Equation
@@ -77,10 +79,20 @@ def filled(block: Block) -> Iterator[Filled]:
 def mask_finite(block: Block) -> Iterator[Alternative]:
     """Use a large negative number for minus infinity: instead of the score, or added to it."""
     forms = list(filled(block))
+    if any(form.shifted for form in forms):  # else 0/0, or one small number as well
+        forms = [form for form in forms if form.shifted]
     for number in FINITE:
         for form in forms:
             if not (form.added and -number >= TOO_LARGE) or parts(form.eq)[1] is None:
                 yield form.by(-number)
+
+
+@each
+def mask_row_undefined(a: Attention) -> Iterator[Alternative]:
+    """Keep 0/0, which is nan, where a row sees no key and is 0 by the convention of the block."""
+    eq = a.step("masked")
+    if eq is not None and np.isneginf(a.block.trace.arrays[eq.out.name]).all(axis=-1).any():
+        yield from (Alternative((undefined,)) for undefined in islice(blind_rows(a), 1))
 
 
 @each
@@ -117,6 +129,7 @@ def mask_padding_counts(a: Attention) -> Iterator[Alternative]:
 
 MISTAKES = (
     Mistake("mask_finite", "attn.masked", mask_finite, same_result=True),
+    Mistake("mask_row_undefined", "attn.weights", mask_row_undefined),
     Mistake("mask_multiplied", "attn.masked", mask_multiplied),
     Mistake("mask_padding_counts", "attn.masked", mask_padding_counts),
 )
