@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.check.data import reasons_text
+from blockcalc.check.reasons.sentences import reasons_text
 from blockcalc.gradients.run import work_gradients
 from blockcalc.mistakes.alternative import Block
 from blockcalc.mistakes.losses import MISTAKES

@@ -9,7 +9,7 @@ import pytest
 
 import blockcalc
 from blockcalc.answers.answer import Answers, written
-from blockcalc.check.data import reasons_text
+from blockcalc.check.reasons.sentences import reasons_text
 from blockcalc.ops.op import Array
 from tests.check.helpers import check_arrays, check_block, check_text, made, verdicts
 
