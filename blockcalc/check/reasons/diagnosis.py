@@ -176,6 +176,8 @@ class Diagnosis:
         names = carried.names(own.step)
         cells = sum(carried.own[name].numbers.size for name in names)
         cost = 1 + cells // FEW_CELLS
+        if self.left < cost:
+            return []
         moving = [
             t
             for t in self.catalogue.tried

@@ -14,7 +14,7 @@ from blockcalc.mistakes.alternative import (
     extra,
     instead,
 )
-from blockcalc.mistakes.norms.divisors import OTHER_EPS, rooted
+from blockcalc.mistakes.norms.divisors import rooted
 from blockcalc.mistakes.norms.places import Part, at
 from blockcalc.mistakes.orders import reworked
 from blockcalc.nn.settings import NormSettings
@@ -150,19 +150,20 @@ def _of_kind(kind: str, parts: dict[str, str]) -> Part:
     return make
 
 
+USUAL_EPS = (1e-6, 1e-5)
 LAYER_AS_RMS = at("centered"), _of_kind("rms", {"centered": "", "var": "mean_square", "std": "rms"})
 RMS_AS_LAYER = at("mean_square"), _of_kind("layer", {"mean_square": "var", "rms": "std"})
 
 
 def _with_other_eps(make: Part) -> Part:
-    """Compute a norm as another kind that has another common eps too."""
+    """Compute a norm as another kind that has another usual eps too."""
 
     def other(
         block: Block, norm: Section, eq: Equation, own: NormSettings
     ) -> Iterator[Alternative]:
         divisors = {f"{norm.name}.{part}" for part in ("std", "rms")}
         for change in make(block, norm, eq, own):
-            for eps in (eps for eps in OTHER_EPS if eps != own.eps):
+            for eps in (eps for eps in USUAL_EPS if eps != own.eps):
                 op = Elementwise(rooted(eps, own.outside))
                 equations = tuple(
                     instead(eq, op)
