@@ -57,8 +57,7 @@ def parts(**fixed: Any) -> tuple[Block, Array, Array, Array]:
         ("eps_missing", {}, lambda x: layer(x, 0.0)),
         ("eps_outside", {}, lambda x: (x - x.mean(-1, keepdims=True)) / (x.std(-1, keepdims=True) + 1e-3)),
         ("eps_outside_other", {"eps": "1e-05"}, lambda x: (x - x.mean(-1, keepdims=True)) / (x.std(-1, keepdims=True) + 1e-5)),
-        ("norm_rms_for_layer_eps", {"form": "result", "eps": "1e-06"}, lambda x: rms(x, 1e-6)),
-        ("norm_rms_for_layer_eps", {"form": "parts", "eps": "1e-06"}, lambda x: rms(x, 1e-6)),
+        ("norm_rms_for_layer_eps", {"eps": "1e-06"}, lambda x: rms(x, 1e-6)),
         ("norm_squares_summed", {}, lambda x: 0.5 * layer(x, 1e-3 / 4)),
         ("variance_not_rooted", {}, lambda x: (x - x.mean(-1, keepdims=True)) / (x.var(-1, keepdims=True) + 1e-3)),
         ("variance_sample", {}, lambda x: layer(x, less=1)),
@@ -104,10 +103,7 @@ def test_parts_of_the_other_kind() -> None:
 
 def test_another_kind_with_another_eps() -> None:
     block, x, gamma, _ = parts(kind="rms", beta=False)
-    for form in ("result", "parts"):
-        values = made(block, "norm_layer_for_rms_eps", form=form, eps="1e-05")
-        same(values["norm1"], layer(x, 1e-5) * gamma)
-    same(values["norm1.rms"], np.sqrt(x.var(axis=-1) + 1e-5))
+    same(made(block, "norm_layer_for_rms_eps", eps="1e-05")["norm1"], layer(x, 1e-5) * gamma)
     same(made(block, "norm_squares_summed")["norm1"], 0.5 * rms(x, 1e-3 / 4) * gamma)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from blockcalc.mistakes.alternative import (
     Alternative,
@@ -162,17 +163,14 @@ def _with_other_eps(make: Part) -> Part:
         block: Block, norm: Section, eq: Equation, own: NormSettings
     ) -> Iterator[Alternative]:
         divisors = {f"{norm.name}.{part}" for part in ("std", "rms")}
-        for change in make(block, norm, eq, own):
+        # whoever writes the parts shows the other kind in one, and the other eps in another
+        for result in islice(make(block, norm, eq, own), 1):
             for eps in (eps for eps in USUAL_EPS if eps != own.eps):
                 op = Elementwise(rooted(eps, own.outside))
                 equations = tuple(
-                    instead(eq, op)
-                    if eq.out.name in divisors and eq.op != Elementwise(Slot(0))
-                    else eq
-                    for eq in change.equations
+                    instead(eq, op) if eq.out.name in divisors else eq for eq in result.equations
                 )
-                words = {**change.words, "eps": f"{eps:g}"}
-                yield Alternative(equations, change.arrays, words)
+                yield Alternative(equations, result.arrays, {"eps": f"{eps:g}"})
 
     return other
 
