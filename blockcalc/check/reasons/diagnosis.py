@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, combinations, product
 
 from blockcalc.check.judge import (
@@ -25,6 +25,7 @@ from blockcalc.mistakes.alternative import Alternative, Mistake, no_place
 from blockcalc.mistakes.catalogue import Catalogue, Tried, in_form
 from blockcalc.mistakes.solved import solve
 from blockcalc.ops.op import Array
+from blockcalc.records import dataclass
 
 MOST_REASONS = 3
 MOST_PAIRS = 1000

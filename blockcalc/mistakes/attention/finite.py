@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
 from operator import mul
@@ -17,6 +16,7 @@ from blockcalc.mistakes.attention.seen import blind_rows
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.expr import Expr, Num, call
 from blockcalc.program.program import Equation
+from blockcalc.records import dataclass
 
 FINITE = (-1e9, -1e4, -65504.0, -3.4028234663852886e38, -1e5, -1e8, -1e10, -1e30, -1000.0, -100.0)
 TOO_LARGE = 1e30  # adding a score to so large a number changes nothing in any format
