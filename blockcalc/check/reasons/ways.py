@@ -8,6 +8,7 @@ from itertools import takewhile
 
 import numpy as np
 
+from blockcalc.answers.answer import TEXT
 from blockcalc.check.carried import largest
 from blockcalc.check.judge import (
     EQUIVALENT,
@@ -21,6 +22,7 @@ from blockcalc.check.judge import (
 )
 from blockcalc.check.reasons.fit import Reason
 from blockcalc.mistakes.alternative import Alternative
+from blockcalc.program.bounds import NUMBERS
 from blockcalc.program.program import Program
 
 SAME = 1e-9  # relative: by more, a result is another one
@@ -65,8 +67,8 @@ def _comes_right(judgement: Judgement, after: Sequence[Judged], way: Alternative
     """Tell whether the last given step that depends on a step, before the next mistake, is right.
 
     It may be off by what a run that goes the other way may be, and by what the written
-    numbers before it leave open. Without rounding the other way must lead to the same numbers: the
-    bound of a whole run is wide, and would hide a small difference.
+    numbers before it leave open. Without rounding the other way must lead to the same numbers, but
+    for the digits written or kept: bounds are wide, and would hide a small difference.
     """
     before = list(takewhile(lambda own: own.verdict != WRONG, after))
     if not before:
@@ -75,8 +77,10 @@ def _comes_right(judgement: Judgement, after: Sequence[Judged], way: Alternative
     value = replace(judgement.carried, pins={}).under(way, own.step)
     room = own.own.error + own.true.error
     if value is not None:
+        right, read_as = own.true.numbers, own.answer.read_as
+        kept = own.answer.half if read_as == TEXT else NUMBERS[read_as].rounding(np.abs(right))
         led = replace(own.answer, values=value.numbers)
-        if value.numbers.shape != room.shape or differs(led, own.true, room).any():
+        if differs(led, own.true, kept + SAME * largest(right)).any():
             return False
         room = room + judgement.carried.stored(value).error
     return not differs(own.answer, own.true, room).any()
