@@ -15,6 +15,7 @@ from blockcalc.program.program import Equation, Program
 from blockcalc.program.rounding import Rounding
 from blockcalc.records import dataclass
 
+MOST_KEPT = 4_000_000  # numbers of steps under mistakes
 DOUBLE = NUMBERS["float64"].unit
 SURE = 1e-12  # relative to the largest number; round-off in double precision is smaller
 
@@ -101,6 +102,8 @@ class Carried:
         self._cones: dict[str, list[int]] = {}
         self._names: dict[str, set[str]] = {}
         self._leans: dict[str, bool] = {}
+        self._rough: dict[tuple[str, int], tuple[Alternative, Value | None]] = {}
+        self._kept = 0
 
     def _keep(self, name: str, own: Value) -> None:
         self.own[name] = own
@@ -191,11 +194,24 @@ class Carried:
     def under(self, change: Alternative, name: str, bounded: bool = True) -> Value | None:
         """Compute a step from the answers before it, with a mistake made.
 
-        None if the mistake does not affect it. Without ``bounded`` its error is 0.
+        None if the mistake does not affect it. Without ``bounded`` its error is 0, and it is kept:
+        the same mistake is tried on a step for several reasons.
         """
-        changed = {eq.out.name: eq for eq in change.equations}
         if not self.touches(change, name):
             return None
+        if bounded:
+            return self._under(change, name, bounded)
+        key = name, id(change)
+        if key not in self._rough:
+            value = self._under(change, name, bounded)
+            self._kept += 1 if value is None else value.numbers.size
+            if self._kept > MOST_KEPT:
+                self._rough, self._kept = {}, 0
+            self._rough[key] = change, value  # with the change, so that no other has its id
+        return self._rough[key][1]
+
+    def _under(self, change: Alternative, name: str, bounded: bool) -> Value | None:
+        changed = {eq.out.name: eq for eq in change.equations}
         done: dict[str, Value | None] = {  # None: unchanged by the mistake
             key: Value(array, np.zeros(array.shape)) for key, array in change.arrays.items()
         }

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from blockcalc.answers.answer import TEXT, Unreadable
-from blockcalc.check.frame import Frame
 from blockcalc.check.judge import NOT_GIVEN, RIGHT, UNREADABLE, Judged, Judgement, Total
 from blockcalc.check.reasons.fit import Reason
+from blockcalc.check.reasons.sentences import reason_text
 from blockcalc.check.run import CREDITED, Checked
-from blockcalc.check.where import differences, place, sum_alone, untold_text, wrong_place
+from blockcalc.check.where import differences, untold_text, wrong_place
 from blockcalc.explain.document import Column
-from blockcalc.messages import known, say
+from blockcalc.messages import say
 from blockcalc.messages.words import listed, say_count
 from blockcalc.notation.quantities import in_column, places_apart, significant
 from blockcalc.ops.expr import At, Cell, walk
@@ -228,57 +228,6 @@ def reason_data(checked: Checked, reason: Reason) -> list[dict[str, Any]]:
         }
         for name in reason.names
     ]
-
-
-def reason_text(name: str, reason: Reason) -> str:
-    """State a reason: the sentence of a mistake with its fields filled in."""
-    words = {key: _or(value) for key, value in reason.words.items()}
-    key = f"mistake.{name}"
-    return say(key, **words) if known(key) else name
-
-
-def frames_text(frames: Sequence[Frame]) -> Iterator[tuple[list[str], str]]:
-    """State the order of numbers; steps with the same one, but for the last axis, together."""
-    groups: dict[str, list[Frame]] = {}
-    for frame in frames:
-        axes = str(frame.words.get("axes", "")).rpartition(", ")[0]
-        groups.setdefault(f"{frame.name} {axes or frame.words}", []).append(frame)
-    for group in groups.values():
-        said = list(dict.fromkeys(say(f"frame.{f.name}", **f.words) for f in group))
-        if len(said) > 1:
-            axes = str(group[0].words["axes"]).rpartition(", ")[0]
-            said = [say(f"frame.{group[0].name}", axes=f"{axes}, …")]
-        yield [frame.step for frame in group], said[0]
-
-
-def reasons_text(checked: Checked, step: str) -> str:
-    """State the reasons of a step: all that fit, and slips in several cells with their cells."""
-    found = [r for r in checked.reasons if r.step == step]
-    if not found:
-        orders = [f for f in checked.frames if f.step == step]
-        if orders:
-            return say("words.or").join(say(f"frame.{f.name}", **f.words) for f in orders)
-        alone = step in checked.steps and sum_alone(checked.steps[step])
-        return say("check.sum_alone" if alone else "check.no_reason")
-    cells: dict[At | None, list[str]] = {}
-    for reason in found:
-        cells.setdefault(reason.at, []).append(_together(reason))
-    said = []
-    for at, texts in cells.items():
-        text = say("words.alternatives").join(dict.fromkeys(texts))
-        alone = at is None or len(cells) == 1
-        said.append(text if alone or at is None else say("check.slip", at=place(at), text=text))
-    return "; ".join(said)
-
-
-def _together(reason: Reason) -> str:
-    """State a reason, of one mistake or of two together."""
-    return say("words.and").join(reason_text(name, reason) for name in reason.names)
-
-
-def _or(value: Any) -> str:
-    """Join several forms with "or"."""
-    return say("words.or").join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def step_rows(

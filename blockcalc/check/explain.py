@@ -12,12 +12,10 @@ from blockcalc.answers.answer import TEXT
 from blockcalc.check.data import (
     check_data,
     columns,
-    frames_text,
     led_away,
     not_handed_in,
     numbers_of,
     places_of,
-    reasons_text,
     right_text,
     sentence,
     step_rows,
@@ -28,6 +26,7 @@ from blockcalc.check.data import (
     worst_cells,
 )
 from blockcalc.check.judge import FOLLOWS, RIGHT, ROUNDED, WRONG, Judged
+from blockcalc.check.reasons.sentences import frames_text, reasons_text
 from blockcalc.check.run import JUDGED, OPEN, Checked
 from blockcalc.check.several.points import Points, points_of, shown
 from blockcalc.check.several.table import class_pieces, class_rows

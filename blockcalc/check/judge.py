@@ -12,6 +12,7 @@ from blockcalc.check.carried import Carried, Pin, Value, largest
 from blockcalc.check.precise import Precise, sharpened
 from blockcalc.ops.op import Array
 from blockcalc.program.bounds import NUMBERS, Format
+from blockcalc.program.program import Program
 from blockcalc.program.trace import Trace
 from blockcalc.records import dataclass
 
@@ -327,22 +328,22 @@ def _rooms(
     return to_true, to_own
 
 
+def tainted(steps: Mapping[str, Judged], program: Program) -> set[str]:
+    """Name what is wrong by itself, and what is computed from it, but for what is right again."""
+    found: set[str] = {name for name, s in steps.items() if s.verdict == WRONG}
+    for eq in program.equations:
+        if any(ref.name in found for ref in eq.inputs):
+            own = steps.get(eq.out.name)
+            right = own is not None and own.verdict in (RIGHT, ROUNDED)
+            if own is None or not right or not own.answer.judged.all():
+                found.add(eq.out.name)
+    return found
+
+
 def followed(judgement: Judgement) -> dict[str, Judged]:
     """Mark a step that only carries rounding forward as rounded: nothing before it is wrong."""
-    found: dict[str, Judged] = {}
-    tainted: set[str] = {name for name, s in judgement.steps.items() if s.verdict == WRONG}
-    for eq in judgement.trace.program.equations:
-        if any(ref.name in tainted for ref in eq.inputs):
-            own = judgement.steps.get(eq.out.name)
-            whole = (
-                own is not None
-                and own.verdict in (RIGHT, ROUNDED)
-                and bool(own.answer.judged.all())
-            )
-            if not whole:
-                tainted.add(eq.out.name)
-    for name, own in judgement.steps.items():
-        if own.verdict == FOLLOWS and name not in tainted:
-            own = replace(own, verdict=ROUNDED)
-        found[name] = own
-    return found
+    after = tainted(judgement.steps, judgement.trace.program)
+    return {
+        name: replace(own, verdict=ROUNDED) if own.verdict == FOLLOWS and name not in after else own
+        for name, own in judgement.steps.items()
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 
 import numpy as np
@@ -27,8 +27,9 @@ from blockcalc.check.judge import (
 )
 from blockcalc.check.reasons.diagnosis import Diagnosis
 from blockcalc.check.reasons.fit import Reason
+from blockcalc.check.reasons.ways import told
 from blockcalc.check.where import loose, stays_within
-from blockcalc.mistakes.alternative import Block
+from blockcalc.mistakes.alternative import Alternative, Block
 from blockcalc.mistakes.catalogue import Catalogue, Tried
 from blockcalc.mistakes.table import MISTAKES
 from blockcalc.nn.spec import Spec
@@ -185,7 +186,7 @@ def check(
     judgement = replace(diagnosis.judgement, steps=_trivial(diagnosis.judgement, steps))
     unreadable = (*matched.unreadable, *lost)
     wrong = judgement.first_wrong
-    reasons = _told(diagnosis.reasons, judgement.steps)
+    reasons = told(judgement, diagnosis.reasons)
     known = wrong in {*(r.step for r in reasons), *(f.step for f in frames)}
     following = None if wrong is None or known else next_step(judgement, wrong)
     points = file_points(catalogue.block.spec, trace.program)
@@ -201,24 +202,32 @@ def _blind(judgement: Judgement, catalogue: Catalogue) -> dict[str, tuple[int, i
     for name, own in judgement.steps.items():
         if judgement.tolerance is not None or own.verdict != ROUNDED or not loose(own):
             continue
-        hidden, moved = set[str](), set[str]()
-        for tried in _few(t for t in catalogue.tried if judgement.carried.touches(t.change, name)):
-            value = judgement.carried.under(tried.change, name, bounded=False)
-            if value is not None and (kept := stays_within(own, value.numbers)) is not None:
-                (hidden if kept else moved).add(tried.mistake.name)
-        if len(hidden) > len(moved - hidden):
-            found[name] = len(hidden), len(hidden | moved)
+        known = (t for t in catalogue.tried if not t.mistake.general)  # not rounding, not copying
+        forms = _few(t for t in known if judgement.carried.touches(t.change, name))
+        hidden = moved = 0
+        for i, tried in enumerate(forms):
+            kept = {_stays(judgement, own, change) for change in tried} - {None}
+            hidden, moved = hidden + (True in kept), moved + (kept == {False})
+            if moved >= hidden + len(forms) - 1 - i:
+                break  # the others cannot be more
+        if hidden > moved:
+            found[name] = hidden, hidden + moved
     return found
 
 
-def _few(tried: Iterable[Tried]) -> Iterator[Tried]:
+def _stays(judgement: Judgement, own: Judged, change: Alternative) -> bool | None:
+    """Tell whether a mistake would stay within the bound of a step; None if it changes nothing."""
+    value = judgement.carried.under(change, own.step, bounded=False)
+    return None if value is None else stays_within(own, value.numbers)
+
+
+def _few(tried: Iterable[Tried]) -> list[list[Alternative]]:
     """Choose some of the alternatives of each mistake, spread over the block."""
-    forms: dict[str, list[Tried]] = {}
+    forms: dict[str, list[Alternative]] = {}
     for one in tried:
-        forms.setdefault(one.mistake.name, []).append(one)
-    for own in forms.values():
-        n = min(len(own), MOST_FORMS)
-        yield from (own[i * len(own) // n] for i in range(n))
+        forms.setdefault(one.mistake.name, []).append(one.change)
+    few = ((own, min(len(own), MOST_FORMS)) for own in forms.values())
+    return [[own[i * len(own) // n] for i in range(n)] for own, n in few]
 
 
 def _ordered(
@@ -244,22 +253,6 @@ def _ordered(
 
 def _wrong(judgement: Judgement) -> int:
     return sum(s.verdict == WRONG for s in judgement.steps.values())
-
-
-def _told(reasons: Sequence[Reason], steps: Mapping[str, Judged]) -> tuple[Reason, ...]:
-    """Choose the reasons to report: none for right steps, and mistakes before other ways."""
-    mistaken = {r.step for r in reasons if not _same_result(r)}
-    ways = {r.step for r in reasons if _same_result(r)}
-    return tuple(
-        r
-        for r in reasons
-        if (steps[r.step].verdict == EQUIVALENT and (_same_result(r) or r.step not in ways))
-        or (steps[r.step].verdict == WRONG and not (_same_result(r) and r.step in mistaken))
-    )
-
-
-def _same_result(reason: Reason) -> bool:
-    return all(mistake.same_result for mistake in reason.mistakes)
 
 
 def _framed(steps: dict[str, Judged], frames: Sequence[Frame]) -> dict[str, Judged]:

@@ -118,6 +118,9 @@ class Mistake:
         Whether later steps come out right: another way, not a mistake.
     general : bool
         Whether more specific mistakes go first, as they do before a copied step.
+    compound : bool
+        Whether it is two conventions at once, such as where eps is added and which: others go
+        first.
     """
 
     name: str
@@ -125,6 +128,12 @@ class Mistake:
     alternatives: Alternatives
     same_result: bool = False
     general: bool = False
+    compound: bool = False
+
+    @property
+    def late(self) -> bool:
+        """Tell whether it is tried only if no simpler or more specific mistake fits."""
+        return self.general or self.compound
 
 
 def no_place(block: Block) -> Iterator[Alternative]:

@@ -17,6 +17,7 @@ from blockcalc.program.program import Equation
 from blockcalc.program.rounding import Rounding
 from blockcalc.records import dataclass
 
+ROUND_OFF = 1e-9  # relative: so near a number may be to a rounder one
 Alternatives = Callable[[Block], Iterator[Alternative]]
 
 
@@ -68,6 +69,17 @@ class Inexact(Op):
         moved = [_moved(to, x, e) for x, e, to in each]
         bound = self.exact.bound(self._operands(xs), moved, unit)
         return _moved(self.result_to, value, bound)
+
+    def may_give(self, numbers: Array, room: Array) -> bool:
+        """Tell whether numbers are so round as its results are, each within some room."""
+        if not isinstance(self.result_to, Rounding):
+            return True
+        with np.errstate(all="ignore"):
+            size = np.abs(numbers)
+            first = 1 + np.floor(np.log10(size)) if self.result_to.kind != "decimals" else 0.0
+            grain = np.where(np.isfinite(size), 10.0 ** (first - self.result_to.digits), 0.0)
+            off = np.abs(numbers - np.rint(numbers / grain) * grain)
+        return not bool((off > room + ROUND_OFF * size).any())
 
     def _operands(self, xs: Sequence[Array]) -> list[Array]:
         if not self.operands_to:

@@ -1,4 +1,4 @@
-"""Mistakes with a number that is solved from what is given: eps, the scale of the scores, theta."""
+"""Mistakes with a number that is solved from what is given: eps, a scale, theta, a mask's."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import TypeVar
 import numpy as np
 
 from blockcalc.mistakes.alternative import Alternative, Block, everywhere, extra, instead
+from blockcalc.mistakes.attention.finite import filled
 from blockcalc.mistakes.attention.positions import turned_by, turnings
 from blockcalc.mistakes.attention.scores import Attention, attentions, times
-from blockcalc.mistakes.norms import with_eps
+from blockcalc.mistakes.norms.divisors import with_eps
 from blockcalc.ops.op import Array
 from blockcalc.records import dataclass
 
 DIGITS = 17  # of a float64
 STEPS = 12  # of Gauss and Newton
 HALVINGS = 5  # of a step
+STARTS = 3  # the nearest, of which the next is taken where nothing changes at the first
+FLAT = 0.9  # of the difference at a start: where more is left, all is flat there
 SLOPE = 1e-5  # by so much the logarithm of the number is moved for the slope
 OTHERS = (
     0.5,
@@ -56,9 +59,9 @@ Families = Callable[[Block], Iterator[Family]]
 # which numbers ----------------------------------------------------------------------------------
 
 
-def eps(block: Block) -> Iterator[Family]:
-    """Take another eps, in one norm or in all."""
-    makes: list[Callable[[float], Alternative]] = list(with_eps(block))
+def eps(block: Block, across: bool = False) -> Iterator[Family]:
+    """Take another eps, in one norm or in all, where the own is or across the root."""
+    makes: list[Callable[[float], Alternative]] = list(with_eps(block, across))
     if len(makes) > 1:
         makes.append(partial(_at_each, tuple(makes)))
     yield from (Family(1e-12, 1e3, make) for make in makes)
@@ -107,7 +110,18 @@ def theta(block: Block) -> Iterator[Family]:
         yield Family(1.5, 1e10, partial(turned_by, turning), 60)
 
 
-FAMILIES: Mapping[str, Families] = {"eps_other": eps, "scale_other": scale, "rope_theta": theta}
+def finite(block: Block) -> Iterator[Family]:
+    """Put another number where a key is masked."""
+    yield from (Family(1e-3, 3.4e38, form.by, 24) for form in filled(block))
+
+
+FAMILIES: Mapping[str, Families] = {
+    "eps_other": eps,
+    "eps_outside_other": partial(eps, across=True),
+    "scale_other": scale,
+    "rope_theta": theta,
+    "mask_finite": finite,
+}
 
 
 # solving ----------------------------------------------------------------------------------------
@@ -169,18 +183,37 @@ def _nearest(
 
     starts = np.linspace(np.log(family.low), np.log(family.high), family.starts)
     gaps = [(float(at), gap(float(at))) for at in starts]
-    known = [(float(np.abs(left).sum()), at, left) for at, left in gaps if left is not None]
+    known = [(float(np.abs(left).sum()), at) for at, left in gaps if left is not None]
     if not known:
         return None
-    size, at, left = min(known, key=lambda one: one[0])
+    size, at = min(known)
+    distinct = {f"{size:.6g}": at for size, at in sorted(known, reverse=True)}  # one of a flat
+    for start in [*distinct.values()][: -STARTS - 1 : -1]:
+        moved = _descended(gap, start)
+        if moved is not None:
+            size, at = moved
+            break
+    apart = np.abs(given - own)[judged]  # infinite where a key is masked in one of them
+    near = (
+        size < NEARER * float(apart[~np.isnan(apart)].sum())
+        and family.low < np.exp(at) < family.high
+    )
+    return float(np.exp(at)) if near else None
+
+
+def _descended(gap: Callable[[float], Array | None], at: float) -> tuple[float, float] | None:
+    """Go down from a number by Gauss and Newton; None where no step does, as all is flat there."""
+    left = gap(at)
+    assert left is not None
+    first = size = float(np.abs(left).sum())
     for _ in range(STEPS):
         ahead, back = gap(at + SLOPE), gap(at - SLOPE)
         if ahead is None or back is None:
-            return None
+            break
         slope = (ahead - back) / (2 * SLOPE)
         square = float(slope @ slope)
         if not square:
-            return None
+            break
         step = float(np.clip(slope @ left / square, -2, 2))
         for _ in range(HALVINGS):  # a step may lead too far
             then = gap(at - step)
@@ -190,6 +223,4 @@ def _nearest(
             step /= 2
         else:
             break
-    apart = np.abs(given - own)[judged & np.isfinite(given) & np.isfinite(own)]
-    near = size < NEARER * float(apart.sum()) and family.low < np.exp(at) < family.high
-    return float(np.exp(at)) if near else None
+    return (size, at) if size < FLAT * first else None

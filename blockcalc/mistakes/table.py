@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from blockcalc.mistakes import arithmetic, backward, layers, norms, orders
+from blockcalc.mistakes import arithmetic, backward, layers, losses, orders
 from blockcalc.mistakes.alternative import Mistake
-from blockcalc.mistakes.attention import added, heads, masks, padding, positions, scores, softmaxes
+from blockcalc.mistakes.attention import (
+    added,
+    finite,
+    heads,
+    masks,
+    padding,
+    positions,
+    scores,
+    softmaxes,
+)
+from blockcalc.mistakes.norms import divisors, gains, statistics
 
 FAMILIES = (
     scores,
     masks,
+    finite,
     padding,
     added,
     softmaxes,
@@ -16,7 +27,10 @@ FAMILIES = (
     heads,
     layers,
     orders,
-    norms,
+    divisors,
+    statistics,
+    gains,
+    losses,
     backward,
     arithmetic,
 )

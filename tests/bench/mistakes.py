@@ -39,7 +39,7 @@ def rates(names: list[str], given: argparse.Namespace) -> dict[str, Rate]:
     """Measure each entry."""
     found = {}
     for name in names:
-        backward = name.startswith("grad_")
+        backward = name.startswith(("grad_", "loss_"))
         found[name] = measured(MISTAKES[name], given.seed, given.blocks, backward=backward)
         if given.entry or found[name].part < RIGHT:
             for miss in found[name].missed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from blockcalc.check.carried import Carried, Pin
 from blockcalc.mistakes.alternative import Alternative, copied
@@ -85,3 +86,23 @@ def test_errors_in_double_precision_do_not_double_from_step_to_step() -> None:
     plain = Carried(program, inputs, {}).own[last].error
     dumped = Carried(program, inputs, {}, NUMBERS["float64"]).own[last].error
     assert (dumped <= 1.1 * plain).all()
+
+
+def test_what_a_mistake_makes_of_a_step_is_kept_up_to_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = worked({})
+    eq, first = own.equation("attn.scores"), own.equation("attn.q")
+    assert eq is not None
+    assert first is not None
+    changes = [Alternative((copied(eq, eq.inputs[0]),)), Alternative((copied(first, eq.out),))]
+    scores, begun = own.under(changes[0], "attn.scores", bounded=False), own.worked
+    assert own.under(changes[0], "attn.scores", bounded=False) is scores
+    assert own.worked == begun
+    monkeypatch.setattr("blockcalc.check.carried.MOST_KEPT", 1)
+    own.under(changes[1], "attn.q", bounded=False)
+    again = own.under(changes[0], "attn.scores", bounded=False)
+    assert scores is not None
+    assert again is not None
+    assert again is not scores
+    assert np.array_equal(again.numbers, scores.numbers)

@@ -15,13 +15,13 @@ from blockcalc.check.data import (
     numbers_of,
     plain,
     reason_data,
-    reasons_text,
     step_rows,
     values_of,
     worst,
     worst_cells,
 )
 from blockcalc.check.judge import Tolerance
+from blockcalc.check.reasons.sentences import reasons_text
 from blockcalc.check.run import Checked
 from blockcalc.check.several.points import points_of
 from blockcalc.check.several.table import class_rows

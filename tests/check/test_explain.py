@@ -13,8 +13,8 @@ import pytest
 from rich.cells import cell_len
 
 import blockcalc
-from blockcalc.check.data import frames_text
 from blockcalc.check.judge import Tolerance
+from blockcalc.check.reasons.sentences import frames_text
 from blockcalc.check.where import differences
 from blockcalc.cli.check import parse_tolerance
 from blockcalc.docs.samples import folder

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from blockcalc.check.reasons.sentences import reasons_text
 from tests.check.helpers import check_text, made, right, small
 
 
@@ -114,3 +115,13 @@ def test_the_same_slip_in_every_cell_is_the_one_named() -> None:
 def test_a_whole_number_tells_only_a_lost_sign(given: str, names: set[str]) -> None:
     checked = check_text(made({"x": [[1, 0], [0, 1]], "attn": {"w_q": [[1, 2], [2, 1]]}, "stop": "attn.q"}), f"attn.q: [[{given}, 2], [2, 1]]")  # fmt: skip
     assert {name for r in checked.reasons for name in r.names} == names
+
+
+def test_one_slip_in_every_cell_of_a_column_is_told_where_one_cell_tells_it() -> None:
+    values = right(small())["attn.q"].copy()
+    values[:, 0] += 1
+    assert reasons("attn.q", values, places=4) == {"slip_carry"}
+    found = check_text(small(), f"attn.q: {typed(values, 4)}")
+    said = reasons_text(found, "attn.q")
+    assert said.startswith(f"in {', '.join(f'[{i + 1}, 1]' for i in range(len(values)))}, ")
+    assert said.count("carry") == 1

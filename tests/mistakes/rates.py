@@ -42,8 +42,8 @@ class Rate:
         Answers in which a given cell is past its tolerance, and those with the right name at the
         right step.
     equal : int
-        Answers left aside: a step copied where another mistake gives the same numbers, which is
-        named instead.
+        Answers left aside: a step copied, or two conventions at once, where another mistake gives
+        the same numbers, which is named instead.
     missed : list
         Form, words, first steps moved, verdicts, and what was said instead.
     """
@@ -111,8 +111,8 @@ def measured(
             first, given = diagnosis.judgement.first_wrong, diagnosis.reasons
             at_first = [r for r in given if r.step == first]
             names = {name for r in at_first for name in r.names}
-            if mistake.name == "copied_step" and any(
-                len(r.names) == 1 and not r.mistakes[0].general and r.at is None for r in at_first
+            if (mistake.name == "copied_step" or mistake.compound) and any(
+                len(r.names) == 1 and not r.mistakes[0].late and r.at is None for r in at_first
             ):
                 rate.equal += 1
                 continue

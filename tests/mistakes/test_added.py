@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blockcalc
-from blockcalc.check.data import reasons_text
+from blockcalc.check.reasons.sentences import reasons_text
 from blockcalc.mistakes.attention.added import MISTAKES
 from tests.check.helpers import SMALL, check_arrays, made
 

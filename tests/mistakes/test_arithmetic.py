@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from blockcalc.mistakes.arithmetic import FORMATS, MISTAKES
+from blockcalc.mistakes.arithmetic import FORMATS, MISTAKES, Inexact
 from blockcalc.mistakes.table import MISTAKES as EVERY
+from blockcalc.ops.elementwise import Elementwise
+from blockcalc.ops.expr import ITSELF
 from blockcalc.ops.op import Array
 from blockcalc.program.rounding import Rounding
 from tests.mistakes.by_hand import SMALL, made, places, same, small
@@ -160,3 +162,23 @@ def test_a_run_that_rounds_is_not_rounded_finer() -> None:
     rounded = replace(block, trace=replace(block.trace, rounding=Rounding("decimals", 3)))
     digits = [p.words["digits"] for p in places(rounded, "rounded_each_step")]
     assert digits == ["1", "2", "2sf", "3sf", "4sf", "5sf"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "digits", "numbers", "may"),
+    [
+        ("decimals", 2, [0.25, -13.07, 0.0, np.inf, np.nan], True),
+        ("decimals", 2, [0.25, 0.251], False),
+        ("significant", 2, [0.025, -1300.0, 0.0, np.inf], True),
+        ("significant", 2, [1310.0], False),
+    ],
+)
+def test_numbers_that_are_less_round_are_not_tried(
+    kind: str, digits: int, numbers: list[float], may: bool
+) -> None:
+    op = Inexact(Elementwise(ITSELF), (), Rounding(kind, digits))
+    own = np.array(numbers)
+    assert op.may_give(own, np.zeros(own.shape)) is may
+    assert op.may_give(own * (1 + 1e-7), 1e-6 * np.abs(own)) is may  # as stored in float32
+    assert op.may_give(own, np.ones(own.shape) * 1000)
+    assert replace(op, result_to=FORMATS["float32"]).may_give(own, np.zeros(own.shape))

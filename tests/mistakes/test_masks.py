@@ -126,7 +126,7 @@ def test_a_number_for_minus_infinity() -> None:
     assert close(uniform[0], np.full(T, 1 / T))
     added = block(**MASKS["added"])
     least = float(np.finfo(np.float32).min)
-    found = one(added, "mask_finite", "attn.masked", number=f"{least:g}")
+    found = one(added, "mask_finite", "attn.masked", number=f"{least:.7g}")
     assert close(found, np.where(CAUSAL, S + 0.5 * OFFSETS, least))
     found = one(added, "mask_finite", "attn.masked", number="S − 1e+09")
     assert close(found, np.where(CAUSAL, S + 0.5 * OFFSETS, S - 1e9))

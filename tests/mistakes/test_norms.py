@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from blockcalc.mistakes.alternative import Block
-from blockcalc.mistakes.norms import MISTAKES
+from blockcalc.mistakes.norms import divisors, gains, statistics
 from blockcalc.mistakes.table import MISTAKES as EVERY
 from blockcalc.nn.norms import norm
 from blockcalc.nn.spec import NormSpec
@@ -18,6 +18,7 @@ from blockcalc.program.trace import Trace, steps
 from tests.mistakes.by_hand import SMALL, assert_found, made, places, same, small
 from tests.mistakes.wrong_answers import one_quick
 
+MISTAKES = (*divisors.MISTAKES, *statistics.MISTAKES, *gains.MISTAKES)
 NAMES = [m.name for m in MISTAKES if m.name != "qk_norm_missing"]
 SHOWING: dict[str, dict[str, Any]] = {"eps_missing": {"eps": 1e-3}, "eps_outside": {"eps": 1e-3}}
 
@@ -55,6 +56,9 @@ def parts(**fixed: Any) -> tuple[Block, Array, Array, Array]:
         ("eps_other", {"eps": "1e-05"}, lambda x: layer(x, 1e-5)),
         ("eps_missing", {}, lambda x: layer(x, 0.0)),
         ("eps_outside", {}, lambda x: (x - x.mean(-1, keepdims=True)) / (x.std(-1, keepdims=True) + 1e-3)),
+        ("eps_outside_other", {"eps": "1e-05"}, lambda x: (x - x.mean(-1, keepdims=True)) / (x.std(-1, keepdims=True) + 1e-5)),
+        ("norm_rms_for_layer_eps", {"eps": "1e-06"}, lambda x: rms(x, 1e-6)),
+        ("norm_squares_summed", {}, lambda x: 0.5 * layer(x, 1e-3 / 4)),
         ("variance_not_rooted", {}, lambda x: (x - x.mean(-1, keepdims=True)) / (x.var(-1, keepdims=True) + 1e-3)),
         ("variance_sample", {}, lambda x: layer(x, less=1)),
         ("norm_over_tokens", {"axes": "token"}, lambda x: layer(x, axis=0)),
@@ -95,6 +99,16 @@ def test_parts_of_the_other_kind() -> None:
     same(made(block, "norm_layer_for_rms", form="result")["norm1"], layer(x) * gamma)
     block, x, _, _ = parts()
     same(made(block, "norm_rms_for_layer", form="parts")["norm1.var"], (x**2).mean(axis=-1))
+
+
+def test_another_kind_with_another_eps() -> None:
+    block, x, gamma, _ = parts(kind="rms", beta=False)
+    same(made(block, "norm_layer_for_rms_eps", eps="1e-05")["norm1"], layer(x, 1e-5) * gamma)
+    same(made(block, "norm_squares_summed")["norm1"], 0.5 * rms(x, 1e-3 / 4) * gamma)
+
+
+def test_a_sum_of_squares_is_no_mistake_where_the_mean_is_one() -> None:
+    assert not places(small(variance="sample", d_model=2, d_head=2)[0], "norm_squares_summed")
 
 
 def test_the_reciprocal_is_kept() -> None:

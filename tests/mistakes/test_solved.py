@@ -9,8 +9,9 @@ import pytest
 
 import blockcalc
 from blockcalc.answers.answer import Answers, written
-from blockcalc.check.data import reasons_text
+from blockcalc.check.reasons.sentences import reasons_text
 from blockcalc.ops.op import Array
+from blockcalc.program.bounds import NUMBERS
 from tests.check.helpers import check_arrays, check_block, check_text, made, verdicts
 
 DRAW = np.random.RandomState(4)
@@ -34,6 +35,7 @@ DATA: dict[str, Any] = {
     "norm2": {},
 }
 BLOCK = made(DATA)
+CAUSAL = np.tri(5, dtype=bool)
 OTHER: dict[str, tuple[dict[str, Any], str, str]] = {
     "eps_other": ({"norm.eps": 0.07}, "eps", "0.07"),
     "scale_other": ({"attn.scale": 0.3}, "factor", "0.3"),
@@ -134,3 +136,60 @@ def test_what_a_mistake_leads_to_through_cells_that_are_not_shown_follows() -> N
         "follows"
     }
     assert {r.step: r.words["eps"] for r in found.reasons} == {key: ["0.07"] for key in wrong}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("number", ["-3", "-10", "-12.5"])
+@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize("step", ["attn.masked", "attn.weights"])
+def test_any_number_for_minus_infinity_is_found(
+    step: str, added: bool, number: str, dtype: str
+) -> None:
+    scaled = BLOCK.trace.arrays["attn.scaled"]
+    masked = np.where(CAUSAL, scaled, float(number) + (scaled if added else 0))
+    e = np.exp(masked - masked.max(axis=-1, keepdims=True))
+    weights = e / e.sum(axis=-1, keepdims=True)
+    own = {"attn.scaled": scaled, "attn.masked": masked, "attn.weights": weights}
+    given = {"attn.scaled": scaled.astype(dtype), step: own[step].astype(dtype)}
+    found = check_arrays(BLOCK, given, dtype)
+    assert found.first_wrong == step
+    (reason,) = found.reasons
+    assert reason.names == ("mask_finite",)
+    assert reason.words["number"] == [f"S − {number[1:]}" if added else number]
+
+
+def test_another_eps_across_the_root_is_found() -> None:
+    own = dict(blockcalc.run(blockcalc.load(DATA, {"norm.eps": 0.07, "norm.eps_place": "outside"})))
+    found = check_arrays(BLOCK, {"norm1.std": own["norm1.std"]})
+    assert [r.names for r in found.reasons] == [("eps_outside_other",)]
+    assert found.reasons[0].words["eps"] == ["0.07"]
+
+
+def test_the_sample_variance_and_eps_across_the_root_are_told_together() -> None:
+    data = {**DATA, "norm": {"order": "pre", "eps": 1e-3}}
+    x = np.array(data["x"])
+    std = x.std(axis=-1, ddof=1, keepdims=True) + 1e-6
+    found = check_arrays(made(data), {"norm1.normalized": (x - x.mean(-1, keepdims=True)) / std})
+    assert {frozenset(r.names) for r in found.reasons} >= {
+        frozenset({"variance_sample", "eps_outside_other"})
+    }
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_mask_of_a_small_number_is_no_other_way_to_the_result(dtype: str) -> None:
+    right = blockcalc.run(blockcalc.load(DATA), dtype="float64")
+    masked = np.where(CAUSAL, right["attn.scaled"], -5.0)
+    e = np.exp(masked - masked.max(axis=-1, keepdims=True))
+    weights = e / e.sum(axis=-1, keepdims=True)
+    heads = weights @ right["attn.v_heads"]
+    given = {
+        "attn.scaled": right["attn.scaled"],
+        "attn.masked": masked,
+        "attn.weights": weights,
+        "attn.z": heads,
+    }
+    stored = {name: NUMBERS[dtype](np.asarray(a, dtype=np.float64)) for name, a in given.items()}
+    found = check_arrays(BLOCK, stored, dtype)
+    assert verdicts(found)["attn.masked"] == "wrong"
+    assert verdicts(found)["attn.weights"] == "follows"
+    assert not found.ok

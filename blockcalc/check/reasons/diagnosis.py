@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from itertools import combinations
+from itertools import chain, combinations, product
 
 from blockcalc.check.judge import (
     FOLLOWS,
@@ -12,6 +12,7 @@ from blockcalc.check.judge import (
     Judged,
     Judgement,
     followed,
+    tainted,
 )
 from blockcalc.check.reasons.fit import Fit, Reason
 from blockcalc.check.reasons.slips import (
@@ -54,12 +55,12 @@ class Diagnosis:
         steps = dict(self.judgement.steps)
         for name, own in self.judgement.steps.items():
             found: list[Reason] = []
-            if own.verdict == WRONG and self.fit.goes_on(own):
+            if own.verdict == WRONG and self.fit.goes_on(own) and self.after_wrong(name, steps):
                 steps[name] = replace(own, verdict=FOLLOWS)
             elif own.verdict == WRONG:
                 found = self.of(own)
             elif self.fit.doubtful(own):
-                found = [r for r in self.of(own, strict=True) if not r.mistakes[0].general]
+                found = [r for r in self.of(own, strict=True) if not r.mistakes[0].late]
                 steps[name] = replace(own, verdict=WRONG) if found else own
             self.reasons += found
             if found:
@@ -75,6 +76,12 @@ class Diagnosis:
         }
         equivalents(self.judgement, steps, ways)
         self.judgement = replace(self.judgement, steps=steps)
+
+    def after_wrong(self, name: str, steps: Mapping[str, Judged]) -> bool:
+        """Tell whether a step is computed from a wrong one: a mistake may be made in others too."""
+        earlier = dict(steps)
+        del earlier[name]
+        return name in tainted(earlier, self.judgement.trace.program)
 
     def of(self, own: Judged, strict: bool = False) -> list[Reason]:
         """Find the reasons of a step, the simplest first; none if nothing fits.
@@ -94,7 +101,7 @@ class Diagnosis:
         if whole := self.looked < MOST_LOOKED and (not self.looked or self.worked < MOST_WORKED):
             other = [t for t in tried if t.mistake.name not in known]
             kinds = (False,) if strict else (False, True)
-            groups += [[t for t in other if t.mistake.general is general] for general in kinds]
+            groups += [[t for t in other if t.mistake.late is late] for late in kinds]
         self.looked += 1
         for group in groups:  # the first in which one fits
             fits = (self.fit.reason(own, (t.mistake,), t.change, strict) for t in group)
@@ -170,6 +177,8 @@ class Diagnosis:
         names = carried.names(own.step)
         cells = sum(carried.own[name].numbers.size for name in names)
         cost = 1 + cells // FEW_CELLS
+        if self.left < cost:
+            return []
         moving = [
             t
             for t in self.catalogue.tried
@@ -179,7 +188,9 @@ class Diagnosis:
         ]
         found: list[Reason] = []
         stop = self.worked + MOST_WORKED // 2
-        for a, b in combinations(moving, 2):
+        single = [t for t in moving if not t.mistake.compound]
+        three = product(single, (t for t in moving if t.mistake.compound))
+        for a, b in chain(combinations(single, 2), three):
             if self.left < cost or self.worked > stop or len(found) >= MOST_REASONS:
                 break
             both = None if a.mistake.name == b.mistake.name else a.change.with_(b.change)

@@ -24,6 +24,7 @@ from blockcalc.check.judge import (
 )
 from blockcalc.check.reasons.slips import coincidence, wrong_cells
 from blockcalc.mistakes.alternative import Alternative, Mistake
+from blockcalc.mistakes.arithmetic import Inexact
 from blockcalc.ops.expr import At
 from blockcalc.ops.op import Array
 from blockcalc.records import dataclass
@@ -167,6 +168,8 @@ class Fit:
         Numbers that were kept unrounded must give the digits: their error is that of the right
         ones.
         """
+        if not self.round_enough(own, change):
+            return None
         rough = world.under(change, own.step, bounded=False)
         if rough is None or rough.numbers.shape != own.own.numbers.shape:
             return None
@@ -178,6 +181,14 @@ class Fit:
         if differs(own.answer, rough, NEAR * (room + unit * largest(rough.numbers))).any():
             return None
         return world.under(change, own.step)
+
+    def round_enough(self, own: Judged, change: Alternative) -> bool:
+        """Tell whether the numbers given may be those of a step that a change rounds."""
+        op = next((eq.op for eq in change.equations if eq.out.name == own.step), None)
+        if not isinstance(op, Inexact):
+            return True
+        numbers = own.answer.values[own.answer.judged]
+        return op.may_give(numbers, (own.own.error + own.answer.half)[own.answer.judged])
 
     def doubtful(self, own: Judged) -> bool:
         """Tell whether an answer is within tolerance only by the rounding of earlier answers."""

@@ -70,15 +70,17 @@ def slips(own: Judged, carried: Carried) -> list[tuple[At, tuple[str, ...]]]:
     eq = carried.equation(own.step)
     if eq is None or own.answer.read_as != TEXT or len(cells) > MOST_CELLS or not eq.op.worked:
         return []
-    found = [(at, _of_cell(own, carried, eq, at)) for at in cells]
-    if not all(names for _, names in found):
+    found = [(at, *_of_cell(own, carried, eq, at)) for at in cells]
+    common = set.intersection(*(set(names) for _, names, _ in found)) if found else set()
+    chances = [chance for *_, chance in found]
+    # where one slip explains every cell it is enough that one of them tells it
+    if (min if common else max)(chances, default=1.0) > CHANCE:
         return []
-    common = set.intersection(*(set(names) for _, names in found)) if found else set()
-    return [(at, tuple(n for n in names if not common or n in common)) for at, names in found]
+    return [(at, tuple(n for n in names if not common or n in common)) for at, names, _ in found]
 
 
-def _of_cell(own: Judged, carried: Carried, eq: Equation, at: At) -> tuple[str, ...]:
-    """Name the slips that give one number, if few enough slips come near it.
+def _of_cell(own: Judged, carried: Carried, eq: Equation, at: At) -> tuple[tuple[str, ...], float]:
+    """Name the slips that give one number, and the chance that slips come so near to any.
 
     The usual slips are tried first: the more are tried, the more random numbers they would meet.
     Whole numbers are met so often that of these only a lost sign is told readily.
@@ -87,13 +89,13 @@ def _of_cell(own: Judged, carried: Carried, eq: Equation, at: At) -> tuple[str, 
     half = float(own.answer.half[at])
     room = float(own.own.error[at])
     if not np.isfinite([given, right, room]).all():
-        return ()
+        return (), 1.0
     width = max(abs(given - right), abs(right))  # wrong numbers are about as large as right ones
     whole = half == 0 and given.is_integer()  # as uncertain as if rounded to a unit
     groups = list(_by_use(own, carried, eq, at))
     met: dict[float, float] = {}  # the room of each number that a slip gives
     fitting: list[str] = []
-    told = False
+    told, chance = False, 1.0
     for i, tried in enumerate(groups):
         if told and i >= USUAL:
             break  # the usual slips that fit are all named
@@ -105,8 +107,10 @@ def _of_cell(own: Judged, carried: Carried, eq: Equation, at: At) -> tuple[str, 
             if abs(s.value - right) <= width and math.isfinite(steps := s.value / (grain or 1.0)):
                 key = round(steps) * (grain or 1.0)
                 met[key] = max(grain, met.get(key, 0.0))
-        told = told or bool(fitting and width and sum(met.values()) / width <= CHANCE)
-    return tuple(dict.fromkeys(fitting)) if told else ()
+        if fitting and width:
+            chance = min(chance, sum(met.values()) / width)
+        told = told or chance <= CHANCE
+    return tuple(dict.fromkeys(fitting)), chance
 
 
 def _by_use(own: Judged, carried: Carried, eq: Equation, at: At) -> Iterator[list[Slip]]:

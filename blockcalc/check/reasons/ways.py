@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
+import numpy as np
+
+from blockcalc.answers.answer import TEXT
+from blockcalc.check.carried import largest
 from blockcalc.check.judge import (
     EQUIVALENT,
     FOLLOWS,
@@ -16,8 +20,12 @@ from blockcalc.check.judge import (
     Judgement,
     differs,
 )
+from blockcalc.check.reasons.fit import Reason
 from blockcalc.mistakes.alternative import Alternative
+from blockcalc.program.bounds import NUMBERS
 from blockcalc.program.program import Program
+
+SAME = 1e-9  # relative: by more, a result is another one
 
 
 def equivalents(
@@ -59,12 +67,46 @@ def _comes_right(judgement: Judgement, after: Sequence[Judged], way: Alternative
     """Tell whether the last given step that depends on a step, before the next mistake, is right.
 
     It may be off by what a run that goes the other way may be, and by what the written
-    numbers before it leave open.
+    numbers before it leave open. Without rounding the other way must lead to the same numbers, but
+    for the digits written or kept: bounds are wide, and would hide a small difference.
     """
     before = list(takewhile(lambda own: own.verdict != WRONG, after))
     if not before:
         return False
     own = before[-1]
     value = replace(judgement.carried, pins={}).under(way, own.step)
-    room = own.own.error + own.true.error + (judgement.carried.stored(value).error if value else 0)
+    room = own.own.error + own.true.error
+    if value is not None:
+        right, read_as = own.true.numbers, own.answer.read_as
+        kept = own.answer.half if read_as == TEXT else NUMBERS[read_as].rounding(np.abs(right))
+        led = replace(own.answer, values=value.numbers)
+        if differs(led, own.true, kept + SAME * largest(right)).any():
+            return False
+        room = room + judgement.carried.stored(value).error
     return not differs(own.answer, own.true, room).any()
+
+
+def told(judgement: Judgement, reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+    """Choose the reasons to report: none for right steps, and mistakes before other ways."""
+    other = [leads_back(judgement, reason) for reason in reasons]
+    mistaken = {r.step for r, back in zip(reasons, other, strict=True) if not back}
+    ways = {r.step for r, back in zip(reasons, other, strict=True) if back}
+    verdicts = {step: own.verdict for step, own in judgement.steps.items()}
+    return tuple(
+        r
+        for r, back in zip(reasons, other, strict=True)
+        if (verdicts[r.step] == EQUIVALENT and (back or r.step not in ways))
+        or (verdicts[r.step] == WRONG and not (back and r.step in mistaken))
+    )
+
+
+def leads_back(judgement: Judgement, reason: Reason) -> bool:
+    """Tell whether a reason is another way: made alone, it gives the result of the block."""
+    if not all(mistake.same_result for mistake in reason.mistakes):
+        return False
+    program, plain = judgement.trace.program, judgement.plain
+    last = program.equations[: program.forward][-1].out.name
+    value = plain.under(reason.change, last, bounded=False)
+    right = plain.own[last].numbers
+    near = SAME * largest(right)
+    return value is None or np.allclose(value.numbers, right, SAME, near, equal_nan=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from blockcalc.check.data import columns, not_handed_in, reasons_text, unread_text
+from blockcalc.check.data import columns, not_handed_in, unread_text
+from blockcalc.check.reasons.sentences import reasons_text
 from blockcalc.check.run import EMPTY, JUDGED, OPEN, UNTOLD, Checked
 from blockcalc.check.several.points import Points, shown
 from blockcalc.check.where import untold_text

@@ -21,13 +21,9 @@ from blockcalc.mistakes.alternative import (
 from blockcalc.mistakes.attention.scores import Attention, Mask, each, masks
 from blockcalc.mistakes.attention.seen import listed_masks, using
 from blockcalc.ops.elementwise import Elementwise
-from blockcalc.ops.expr import Call, Expr, Num, Slot, call, fill
+from blockcalc.ops.expr import Call, Expr, Slot, call, fill
 from blockcalc.ops.op import Array, Ref
 from blockcalc.program.program import Equation
-
-FINITE = (-1e9, -1e4, -65504.0, -3.4028234663852886e38, -1e5, -1e8, -1e10, -1e30, -1000.0, -100.0)
-TOO_LARGE = 1e30  # adding a score to so large a number changes nothing in any format
-
 
 # which keys are seen -----------------------------------------------------------------------------
 
@@ -168,10 +164,10 @@ def window_missing(a: Attention) -> Iterator[Alternative]:
             yield from _band(a, group, 1 - group[0].keys, high)
 
 
-# what stands for minus infinity ------------------------------------------------------------------
+# the scores without masks ------------------------------------------------------------------------
 
 
-def _parts(eq: Equation) -> tuple[Expr, Expr | None]:
+def parts(eq: Equation) -> tuple[Expr, Expr | None]:
     """Split masked scores into their sum and the mask."""
     body = eq.op.body if isinstance(eq.op, Elementwise) else Slot(0)
     match body:
@@ -194,7 +190,7 @@ def unmasked(
     if eq is None:
         scaled = a.step("scaled") or a.scores
         return (), {}, scaled.out
-    total, keep = _parts(eq)
+    total, keep = parts(eq)
     arrays: dict[str, Array] = {}
     finite: dict[str, Ref] = {}
     for mask, ref in _blocking(a):
@@ -227,74 +223,6 @@ def _product(x: Expr, *allowed: Expr) -> Expr:
 
 
 @each
-def mask_finite(a: Attention) -> Iterator[Alternative]:
-    """Use a large negative number for minus infinity: instead of the score, or added to it."""
-    eq = a.step("masked")
-    found = [m for m in masks(a) if not m.allowed.all()]
-    if eq is None or not found:
-        return
-    assert isinstance(eq.op, Elementwise)
-    total, keep = _parts(eq)
-    # with its maximum subtracted, a row whose keys are all masked is uniform
-    right = a.block.trace.arrays[eq.out.name]
-    blind = bool(np.isneginf(right).all(axis=-1).any()) and a.step("weights.max") is None
-    for number in FINITE:
-        arrays = {m.name: np.where(m.allowed, m.array, number) for m in found if m.adds}
-        for body, shown in _finite(total, keep, number):
-            op, words = Elementwise(body, None, eq.op.placements), {"number": shown}
-            yield Alternative((instead(eq, op),), arrays, words)
-            if blind:
-                shifted = (instead(eq, op), *a.with_maximum().values())
-                yield Alternative(shifted, arrays, words | {"at": "shifted"})
-
-
-def _finite(total: Expr, keep: Expr | None, number: float) -> Iterator[tuple[Expr, str]]:
-    """Yield the scores with a number instead of minus infinity, and with it added."""
-    small = abs(number) < TOO_LARGE
-    added = f"S − {abs(number):g}" if small else f"{number:g}"
-    if keep is None:
-        yield total, added
-        return
-    sees = call("allowed", keep)
-    blocked = Num(number) * (1.0 - sees)
-    yield total * sees + blocked, f"{number:g}"
-    if small:
-        yield total + blocked, added
-
-
-@each
-def mask_multiplied(a: Attention) -> Iterator[Alternative]:
-    """Multiply scores by 1 and 0: each masked key counts e⁰."""
-    eq = a.step("masked")
-    if eq is not None and any(not m.adds and not m.allowed.all() for m in masks(a)):
-        total, keep = _parts(eq)
-        assert isinstance(eq.op, Elementwise)
-        assert keep is not None
-        op = Elementwise(total * call("allowed", keep), None, eq.op.placements)
-        yield Alternative((instead(eq, op),))
-
-
-@each
-def mask_padding_counts(a: Attention) -> Iterator[Alternative]:
-    """Give padded keys the score 0, so that each counts e⁰, while other masks are right."""
-    eq, found = a.step("masked"), masks(a)
-    padding = next((m for m in found if m.key == "padding"), None)
-    if eq is None or padding is None or padding.allowed.all():
-        return
-    total, _ = _parts(eq)
-    refs = {ref.name: ref for ref in a.block.program.inputs}
-    others = [refs[m.name] for m in found if not m.adds and m is not padding]
-    inputs = (*eq.inputs[:-1], refs[padding.name], *others)
-
-    def body(*slots: Expr) -> Expr:
-        pad, *rest = (call("allowed", slot) for slot in slots[len(eq.inputs) - 1 :])
-        return call("mask", total * pad, reduce(mul, rest)) if rest else total * pad
-
-    op = Elementwise.on(body, *inputs, axes=eq.out.axes)
-    yield Alternative((instead(eq, op, *inputs),))
-
-
-@each
 def mask_after_softmax(a: Attention) -> Iterator[Alternative]:
     """Take the softmax over all keys, then set the weights of masked keys to 0."""
     eq, weights = a.step("masked"), a.step("weights")
@@ -303,7 +231,7 @@ def mask_after_softmax(a: Attention) -> Iterator[Alternative]:
     steps, arrays, scores = unmasked(a)
     plain = extra(f"{weights.out.name}.all", weights.op, *weights.inputs)
     seen, more = _seen(a)
-    factors = [eq.inputs[-1], *seen] if _parts(eq)[1] is not None else seen
+    factors = [eq.inputs[-1], *seen] if parts(eq)[1] is not None else seen
     inputs = (plain.out, *factors)
     op = Elementwise.on(_product, *inputs, axes=weights.out.axes)
     thinned = (plain, instead(weights, op, *inputs))
@@ -325,9 +253,6 @@ MISTAKES = (
     Mistake("mask_transposed", "attn.masked", mask_transposed),
     Mistake("mask_after_softmax", "attn.weights", mask_after_softmax),
     Mistake("mask_off_by_one", "attn.masked", mask_off_by_one),
-    Mistake("mask_finite", "attn.masked", mask_finite, same_result=True),
-    Mistake("mask_multiplied", "attn.masked", mask_multiplied),
-    Mistake("mask_padding_counts", "attn.masked", mask_padding_counts),
     Mistake("mask_before_scale", "attn.masked", mask_before_scale),
     Mistake("window_wider", "attn.masked", _window_by(1)),
     Mistake("window_narrower", "attn.masked", _window_by(-1)),

@@ -1,0 +1,1 @@
+"""Mistakes in LayerNorm and RMSNorm: what is divided by, what it is taken over, and gains."""
