@@ -13,7 +13,7 @@ from blockcalc.check.judge import NOT_GIVEN, RIGHT, UNREADABLE, Judged, Judgemen
 from blockcalc.check.reasons.fit import Reason
 from blockcalc.check.reasons.sentences import reason_text
 from blockcalc.check.run import CREDITED, Checked
-from blockcalc.check.where import differences, untold_text, wrong_place
+from blockcalc.check.where import differences, untold_text, wrong_cells, wrong_place
 from blockcalc.explain.document import Column
 from blockcalc.messages import say
 from blockcalc.messages.words import listed, say_count
@@ -159,7 +159,7 @@ def worst_cells(own: Judged, most: int) -> list[At]:
 
 
 def _furthest(own: Judged, size: Array, most: int) -> list[At]:
-    cells = own.bad if own.bad.any() else own.wrong
+    cells = wrong_cells(own)
     size = np.where(cells, np.nan_to_num(size, nan=np.inf, posinf=1e300), -1.0)
     n = min(int(cells.sum()), most)
     flat = np.argsort(-size, axis=None, kind="stable")[:n]

@@ -37,6 +37,7 @@ from blockcalc.check.where import (
     sum_alone,
     total_text,
     untold_text,
+    wrong_cells,
     wrong_place,
 )
 from blockcalc.explain.depth import Depth
@@ -225,7 +226,7 @@ class Report:
         first, last = steps[0], steps[-1]
         framed = any(frame.step == first.step for frame in self.checked.frames)
         right = self.kind(first) in (RIGHT, ROUNDED) or (framed and not first.bad.any())
-        found = [(s, s.bad if s.bad.any() else s.wrong) for s in steps]
+        found = [(s, wrong_cells(s)) for s in steps]
         n = 0 if right else sum(int(bad.sum()) for _, bad in found)
         of = sum(int(s.answer.judged.sum()) for s in steps)
         sizes = [differences(s) for s in steps]

@@ -160,9 +160,14 @@ def stays_within(own: Judged, numbers: Array) -> bool | None:
         return bool((apart <= own.own.error).all())
 
 
+def wrong_cells(own: Judged) -> Array:
+    """Tell which cells are to be explained: those wrong by themselves, or else all wrong ones."""
+    return own.bad if own.bad.any() else own.wrong
+
+
 def wrong_place(own: Judged, axes: tuple[str, ...]) -> str:
     """Say where the wrong cells of a step are, or that only the sum over all is wrong."""
-    bad = own.bad if own.bad.any() else own.wrong
+    bad = wrong_cells(own)
     if not bad.any() and own.total and own.total.wrong:
         return say("where.sum")
     return where(bad, own.answer.judged, axes, differences(own)[0])

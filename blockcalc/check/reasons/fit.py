@@ -22,7 +22,8 @@ from blockcalc.check.judge import (
     misses,
     without_digits,
 )
-from blockcalc.check.reasons.slips import coincidence, wrong_cells
+from blockcalc.check.reasons.slips import coincidence
+from blockcalc.check.where import wrong_cells
 from blockcalc.mistakes.alternative import Alternative, Mistake
 from blockcalc.mistakes.arithmetic import Inexact
 from blockcalc.ops.expr import At

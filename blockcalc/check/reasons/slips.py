@@ -10,6 +10,7 @@ import numpy as np
 from blockcalc.answers.answer import TEXT
 from blockcalc.check.carried import Carried, largest
 from blockcalc.check.judge import Judged, differs
+from blockcalc.check.where import wrong_cells
 from blockcalc.mistakes.alternative import Alternative
 from blockcalc.mistakes.slips import (
     Slip,
@@ -26,11 +27,6 @@ MOST_CELLS = 3  # a slip is in one cell; more wrong cells are not slips
 MOST_NODES = 400
 USUAL = 6  # the first groups of slips
 CHANCE = 0.01  # the probability that a number wrong for no reason seems to have one
-
-
-def wrong_cells(own: Judged) -> Array:
-    """Tell which cells a reason has to explain."""
-    return own.bad if own.bad.any() else own.wrong
 
 
 def coincidence(own: Judged, room: Array, cells: Array) -> float:
