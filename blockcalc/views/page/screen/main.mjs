@@ -6,7 +6,7 @@ import { Model } from "../compute/model.mjs";
 import { Answers } from "../marks/marking.mjs";
 import { readModel, readView, written } from "./address.mjs";
 import { neighbour } from "./keys.mjs";
-import { Panel } from "./panel.mjs";
+import { lineOf, Panel } from "./panel.mjs";
 import { keyOf, placeOf, Sections } from "./sections.mjs";
 import { Switches } from "./settings.mjs";
 import { inTurn, Slices } from "./slices.mjs";
@@ -270,6 +270,7 @@ class Page {
       this.show();
     });
     addEventListener("hashchange", () => this.restore(location.hash));
+    addEventListener("beforeprint", () => this.sections.lines((name) => this.printed(name)));
   }
 
   /** @param {string} id @param {() => void} act */
@@ -292,6 +293,14 @@ class Page {
         ),
       );
     }
+  }
+
+  /** Give the line of the chosen cell of a step, else of its first, unless it is hidden. @param {string} name */
+  printed(name) {
+    const { chosen } = this.view;
+    const step = this.model.byName.get(name);
+    if (this.isHidden(name) || !step?.worked || !step.cells) return "";
+    return lineOf(this.model, { name, at: chosen?.name === name ? chosen.at : 0 }).text;
   }
 
   /** Hide the results of one step, or show them. @param {string} name */

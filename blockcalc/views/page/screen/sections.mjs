@@ -79,6 +79,7 @@ export class Sections {
     if (mark) mark.textContent = String(number);
     const hide = button(texts["hide.one"], { class: "hide", "data-hide": step.name, "aria-pressed": "false" });
     section.querySelector("h4")?.append(" ", hide);
+    section.append(element("p", { class: "line printed" }));
     return section;
   }
 
@@ -135,6 +136,17 @@ export class Sections {
         paint(model, cell, place, look(place), top(place.name));
         yield;
       }
+    }
+  }
+
+  /**
+   * Write the arithmetic of a cell of each step, for paper.
+   * @param {(name: string) => string} line gives it, or nothing
+   */
+  lines(line) {
+    for (const step of this.model.steps) {
+      const box = document.getElementById(`step-${step.name}`)?.querySelector(".line");
+      if (box) box.textContent = line(step.name);
     }
   }
 
