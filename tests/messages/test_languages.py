@@ -195,3 +195,11 @@ def test_json_has_the_same_keys_and_values_in_every_language() -> None:
 
 def test_the_public_name_is_there() -> None:
     assert blockcalc.set_language is set_language
+
+
+@pytest.mark.parametrize("args", [("run",), ("export", "--html"), ("export", "--typst"), ("grad",)])
+def test_axes_are_words_of_the_language(args: tuple[str, ...]) -> None:
+    command, *options = args
+    said = text(cli(command, str(folder() / "two_heads.yaml"), *options, "--lang", "zh"))
+    assert "头 2 × 查询 3 × 键 3" in said
+    assert not re.search(r"\b(head|query|key|batch) \d", said)

@@ -11,6 +11,7 @@ from typing import Any
 from blockcalc.explain.arithmetic import same_words, undefined_words
 from blockcalc.explain.document import Head, Heading, Piece, StepPiece
 from blockcalc.messages import say
+from blockcalc.messages.words import AXES, axis_word
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.run import PLAIN_LIMIT
@@ -65,6 +66,7 @@ def page_data(live: Live) -> dict[str, Any]:
             **{key: say(f"page.{key}", n="{n}", right="{right}", what="{what}") for key in SPOKEN},
             "lead": say("grid.lead", axis="{axis}", n="{n}"),
         },
+        "axes": {axis: axis_word(axis) for axis in AXES if axis_word(axis) != axis},
     }  # fmt: skip
 
 

@@ -108,7 +108,8 @@ export function* tables(model, matrix, whole, into, made) {
 }
 
 /** @param {Model} model @param {string} axis @param {number} k */
-const said = (model, axis, k) => model.data.texts.lead.replace("{axis}", axis).replace("{n}", String(k + 1));
+const said = (model, axis, k) =>
+  model.data.texts.lead.replace("{axis}", model.data.axes[axis] ?? axis).replace("{n}", String(k + 1));
 
 /** @param {Model} model @param {number} span */
 function gap(model, span) {
