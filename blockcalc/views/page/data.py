@@ -34,7 +34,7 @@ from blockcalc.views.page.patterns import patterns
 
 _TEXT, _LATEX, _MATH = Text(), Latex(), MathMl()
 SPOKEN = (
-    "hint", "before", "after", "given", "file", "edits", "right", "carried", "wrong", "score",
+    "hint", "before", "after", "given", "file", "was", "undo", "edits", "right", "carried", "wrong", "score",
     "guess.hint", "guess.field", "hide.one", "show.one", "whole", "cell", "from", "feeds",
     "changed", "copy", "copy.text", "copy.latex", "copy.python", "copy.link", "copied", "number",
     "undefined", "moved", "working", "gap", "close", "no_digits",
@@ -63,7 +63,7 @@ def page_data(live: Live) -> dict[str, Any]:
         "masks": {name: say(f"page.mask.{name}") for name in MASKS},
         "activations": {name: say(f"activation.{name}") for name in ACTIVATIONS},
         "texts": {
-            **{key: say(f"page.{key}", n="{n}", right="{right}", what="{what}") for key in SPOKEN},
+            **{key: say(f"page.{key}", n="{n}", right="{right}", what="{what}", file="{file}") for key in SPOKEN},
             "lead": say("grid.lead", axis="{axis}", n="{n}"),
         },
         "axes": {axis: axis_word(axis) for axis in AXES if axis_word(axis) != axis},
