@@ -281,7 +281,9 @@ class Explainer:
             token = self.spec.tokens[lead.get("batch", 0)][int(at[-1])]
             if every[at]:
                 lead.pop("head", None)
-            where = "".join(f", {say('grid.lead', axis=axis_word(a), n=i + 1)}" for a, i in lead.items())
+            where = "".join(
+                f", {say('grid.lead', axis=axis_word(a), n=i + 1)}" for a, i in lead.items()
+            )
             text = say(f"note.undefined.{kind}", row=int(at[-1]) + 1, token=token, where=where)
             if text not in said:
                 said.add(text)
