@@ -26,7 +26,7 @@ from blockcalc.cli.options import (
 )
 from blockcalc.cli.output import encodable, note, wrote
 from blockcalc.errors import Fault, UsageError
-from blockcalc.messages import language, say
+from blockcalc.messages import ENGLISH, language, say
 from blockcalc.shell.groups import grouped
 
 _PAGES = Path(__file__).parents[1] / "docs"
@@ -152,8 +152,10 @@ def docs(name: PageArg = None, *, errors: Errors) -> None:
     if name is None:
         width = max(map(len, pages))
         for word, path in pages.items():
-            title = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
-            typer.echo(f"{word:{width}}  {title}")
+            title = say(f"docs.title.{word}")
+            translated = path.parent != _PAGES or language() == ENGLISH
+            own = title if translated else say("docs.english", title=title)
+            typer.echo(f"{word:{width}}  {own}")
         return
     if name not in pages:
         from blockcalc.messages.words import did_you_mean

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -203,3 +204,24 @@ def test_axes_are_words_of_the_language(args: tuple[str, ...]) -> None:
     said = text(cli(command, str(folder() / "two_heads.yaml"), *options, "--lang", "zh"))
     assert "头 2 × 查询 3 × 键 3" in said
     assert not re.search(r"\b(head|query|key|batch) \d", said)
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_pages_are_listed_by_their_titles_and_say_if_they_are_in_english(name: str) -> None:
+    pages = Path(blockcalc.__file__).parent / "docs"
+    lines = text(cli("docs", "--lang", name)).splitlines()
+    titles = dict(line.split(None, 1) for line in lines)
+    assert titles.keys() == {path.stem for path in pages.glob("*.md") if "." not in path.stem}
+    for page, title in titles.items():
+        own = pages / name / f"{page}.md"
+        there = own if own.exists() else pages / f"{page}.md"
+        heading = there.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        if name == "zh" and there != own:
+            assert title.endswith("（英文）")
+        else:
+            assert title == heading
+
+
+def test_a_file_for_answers_has_no_english_in_its_comments() -> None:
+    said = text(cli("check", str(folder() / "two_heads.yaml"), "--blank", "--lang", "zh"))
+    assert "# 注意力分数：每个查询对每个键，头 2 × 查询 3 × 键 3" in said.splitlines()
