@@ -27,6 +27,7 @@ from blockcalc.cli.options import (
 from blockcalc.cli.output import encodable, note, wrote
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import ENGLISH, language, say
+from blockcalc.messages.words import clauses
 from blockcalc.shell.groups import grouped
 
 _PAGES = Path(__file__).parents[1] / "docs"
@@ -119,7 +120,7 @@ def weights(path: WeightsArg, *, errors: Errors) -> None:
     from blockcalc.notation.signs import clean
 
     found = [
-        (clean(t.name or say("weights.unnamed")), dims(t.shape), t.dtype, "; ".join(t.remarks))
+        (clean(t.name or say("weights.unnamed")), dims(t.shape), t.dtype, clauses(t.remarks))
         for t in listed_tensors(Path(path))
     ]
     widths = [max((len(row[i]) for row in found), default=0) for i in range(2)]

@@ -34,7 +34,7 @@ from blockcalc.explain.picture.parts import Pictures
 from blockcalc.explain.round_off import RoundOff, verdict, verified
 from blockcalc.explain.summary import composed_formulas
 from blockcalc.messages import known, say
-from blockcalc.messages.words import axis_word, sentences
+from blockcalc.messages.words import axis_word, clauses, sentences
 from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Text
@@ -130,7 +130,7 @@ class Explainer:
             total = len(self.program.equations)
             named = [ref for ref in self.program.inputs if ref.name in self.chosen]
             facts = [say(f"order.{self.spec.order}"), *rounding(self.trace), *dropouts(self.spec)]
-            order = "; ".join(facts)
+            order = clauses(facts)
             yield Remark(
                 say("remark.chosen", order=order, n=len(self.chosen) - len(named), total=total)
             )

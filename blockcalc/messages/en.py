@@ -223,6 +223,8 @@ TEXTS: dict[str, str] = {
     "steps.none": "no step is named '{pattern}'",
     "hint.did_you_mean": "did you mean '{word}'?",
     "words.between": " ",
+    "words.semicolon": "; ",
+    "words.comma": ", ",
     "words.lead": "{text}:",
     "hint.or": "' or '",
     "stop.input": "'{name}' is given, not computed, so the run cannot stop there",

@@ -169,6 +169,17 @@ def sentences(said: Iterable[str]) -> str:
     return say("words.between").join(said)
 
 
+def clauses(said: Iterable[str]) -> str:
+    """Join clauses by semicolons, which are wide ones in Chinese.
+
+    Examples
+    --------
+    >>> clauses(["one", "two"])
+    'one; two'
+    """
+    return say("words.semicolon").join(said)
+
+
 def count(n: int) -> str:
     """Write a count of numbers."""
     return say_count("numbers", n)

@@ -10,6 +10,7 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from blockcalc.messages import say
+from blockcalc.messages.words import clauses
 from blockcalc.shell.usage import takes_value, usage_of
 
 _HELD = "\xa0"  # a non-breaking space
@@ -137,5 +138,5 @@ def _text(param: Any) -> str:
         notes.append(say("help.range", low=param.type.min, high=high))
     if param.default and param.param_type_name == "option" and takes_value(param):
         notes.append(say("help.default", value=param.default))
-    held = "; ".join(notes).replace(" ", _HELD)
+    held = clauses(notes).replace(" ", _HELD)
     return f"{help_of(param)}  [{held}]" if notes else help_of(param)

@@ -225,3 +225,10 @@ def test_pages_are_listed_by_their_titles_and_say_if_they_are_in_english(name: s
 def test_a_file_for_answers_has_no_english_in_its_comments() -> None:
     said = text(cli("check", str(folder() / "two_heads.yaml"), "--blank", "--lang", "zh"))
     assert "# 注意力分数：每个查询对每个键，头 2 × 查询 3 × 键 3" in said.splitlines()
+
+
+def test_clauses_are_joined_by_the_marks_of_the_language() -> None:
+    path = str(folder() / "two_heads.yaml")
+    for args in (("export", path, "--markdown"), ("export", path, "--typst"), ("grad", "--help")):
+        said = text(cli(*args, "--lang", "zh"))
+        assert not re.search("[\u4e00-\u9fff）]; |; [\u4e00-\u9fff]", said)

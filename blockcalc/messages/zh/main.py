@@ -223,6 +223,8 @@ TEXTS: dict[str, str] = {
     "steps.none": "没有名为 '{pattern}' 的步骤",
     "hint.did_you_mean": "是否想写 '{word}'？",
     "words.between": "",
+    "words.semicolon": "；",
+    "words.comma": "，",
     "words.lead": "{text}：",
     "hint.or": "' 或 '",
     "stop.input": "'{name}' 是给定的，不是计算出来的，所以不能在那里停止",
