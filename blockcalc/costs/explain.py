@@ -12,7 +12,7 @@ from blockcalc.costs.growth import doubled, growth, overtaking
 from blockcalc.costs.plan import BITS, WEIGHTS_ONLY, Plan
 from blockcalc.explain.document import Bar, Entry, Head, Heading, Listing, Piece, Remark, listing
 from blockcalc.messages import say
-from blockcalc.messages.words import dims, listed
+from blockcalc.messages.words import clauses, dims, listed
 from blockcalc.notation.quantities import compact, grouped, per_byte, significant, size, with_unit
 
 
@@ -305,7 +305,7 @@ def lora(cost: Cost) -> Iterator[Piece]:
     every = cost.parameters_of_all + added
     words = {"added": grouped(added), "share": _percent(added, every), "all": grouped(every)}
     frozen = say("lora.untouched", names=listed(left) or say("lora.none"))
-    yield Remark(f"{say('lora.trained', **words)}; {frozen}.")
+    yield Remark(clauses([say("lora.trained", **words), frozen]) + say("words.stop"))
 
 
 def _percent(part: int, whole: int) -> str:

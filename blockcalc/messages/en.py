@@ -224,6 +224,7 @@ TEXTS: dict[str, str] = {
     "hint.did_you_mean": "did you mean '{word}'?",
     "words.between": " ",
     "words.semicolon": "; ",
+    "words.stop": ".",
     "words.comma": ", ",
     "words.lead": "{text}:",
     "hint.or": "' or '",

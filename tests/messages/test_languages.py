@@ -232,3 +232,17 @@ def test_clauses_are_joined_by_the_marks_of_the_language() -> None:
     for args in (("export", path, "--markdown"), ("export", path, "--typst"), ("grad", "--help")):
         said = text(cli(*args, "--lang", "zh"))
         assert not re.search("[\u4e00-\u9fff）]; |; [\u4e00-\u9fff]", said)
+
+
+def test_chinese_sentences_end_with_their_own_mark_and_follow_without_a_space(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "answers.yaml"
+    path.write_text(
+        "attn.scores: [[1, 1, 2], [0, 1, 1], [1, 2, 3.5]]\nattn.z: [[9, 1], [1, 3], [2, 7]]"
+    )
+    answers = cli("check", str(folder() / "tiny.yaml"), str(path), "--lang", "zh")
+    adapters = cli("cost", "--preset", "gpt2", "--lora", "4", "--lang", "zh")
+    for said in (answers.stdout.decode(), text(adapters)):
+        assert "。" in said
+        assert not re.search("。 [\u4e00-\u9fff]|[\u4e00-\u9fff]\\.(?!\\w)|[\u4e00-\u9fff]; ", said)

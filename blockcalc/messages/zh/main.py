@@ -224,6 +224,7 @@ TEXTS: dict[str, str] = {
     "hint.did_you_mean": "是否想写 '{word}'？",
     "words.between": "",
     "words.semicolon": "；",
+    "words.stop": "。",
     "words.comma": "，",
     "words.lead": "{text}：",
     "hint.or": "' 或 '",
