@@ -144,7 +144,16 @@ def say_count(key: str, n: int, **fields: object) -> str:
     return say(single if n == 1 and known(single) else plural, n=n, **fields)
 
 
-AXES = ("head", "kv_head", "query", "key", "batch")  # the others are named by symbols
+AXES = (
+    "head",
+    "kv_head",
+    "query",
+    "key",
+    "batch",
+    "pair",
+    "one",
+    "loss",
+)  # the others are named by symbols
 
 
 def axis_word(axis: str) -> str:

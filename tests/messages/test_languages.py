@@ -246,3 +246,11 @@ def test_chinese_sentences_end_with_their_own_mark_and_follow_without_a_space(
     for said in (answers.stdout.decode(), text(adapters)):
         assert "。" in said
         assert not re.search("。 [\u4e00-\u9fff]|[\u4e00-\u9fff]\\.(?!\\w)|[\u4e00-\u9fff]; ", said)
+
+
+@pytest.mark.parametrize("preset", ["bert-base", "gpt2", "llama-7b"])
+def test_what_is_outside_the_blocks_of_a_model_has_a_name_in_each_language(preset: str) -> None:
+    own, other = (text(cli("cost", "--preset", preset, "--lang", name)) for name in LANGUAGES)
+    assert "token embedding" in own
+    assert "token 嵌入" in other
+    assert not re.search("embedding|language model|final norm", other)

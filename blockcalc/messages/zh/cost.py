@@ -136,6 +136,12 @@ TEXTS: dict[str, str] = {
     "dtype.none": "没有其他",
     "fact.dtype": "类型",
     # 形状的规则
+    "outside.token_embedding": "token 嵌入",
+    "outside.position_embedding": "位置嵌入",
+    "outside.segment_embedding": "片段嵌入",
+    "outside.embedding_norm": "嵌入的归一化",
+    "outside.final_norm": "最后的归一化",
+    "outside.language_model_head": "语言模型输出头",
     "rule.matmul": "{a} 乘 {b}：沿“{inner}”收缩",
     "rule.matmul.transposed": "{a} 乘 {b} 的转置：沿“{inner}”收缩",
     "rule.bias": "；每一行加上 {name}",
