@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from blockcalc.errors import Place
 from blockcalc.reading.checks import alike
+from blockcalc.records import dataclass
 
 Array = NDArray[Any]
 Sizes = tuple[int, ...]

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from blockcalc.errors import LookupFault
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean, listed
 from blockcalc.program.program import Program
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from blockcalc.answers.answer import (
@@ -28,6 +28,7 @@ from blockcalc.messages import say
 from blockcalc.messages.words import dims, listed, say_count
 from blockcalc.nn.settings import NormSettings
 from blockcalc.program.program import Program
+from blockcalc.records import dataclass
 
 _COMMAS = re.compile(
     r"[0-9],[0-9]+, +-?[0-9]+,[0-9]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from blockcalc.ops.op import Array, Op
 from blockcalc.program.bounds import NUMBERS, Format
 from blockcalc.program.program import Equation, Program
 from blockcalc.program.rounding import Rounding
+from blockcalc.records import dataclass
 
 DOUBLE = NUMBERS["float64"].unit
 SURE = 1e-12  # relative to the largest number; round-off in double precision is smaller

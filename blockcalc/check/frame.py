@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -15,6 +15,7 @@ from blockcalc.messages.words import dims
 from blockcalc.ops.op import Array, Ref
 from blockcalc.program.bounds import NUMBERS
 from blockcalc.program.trace import Trace
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from blockcalc.check.precise import Precise, sharpened
 from blockcalc.ops.op import Array
 from blockcalc.program.bounds import NUMBERS, Format
 from blockcalc.program.trace import Trace
+from blockcalc.records import dataclass
 
 RIGHT, ROUNDED, WRONG, FOLLOWS = "right", "rounded", "wrong", "follows"
 EQUIVALENT, TRIVIAL, NOT_GIVEN, UNREADABLE = "equivalent", "trivial", "not_given", "unreadable"

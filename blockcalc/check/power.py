@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from blockcalc.mistakes.catalogue import Catalogue
 from blockcalc.mistakes.slips import NAMES
 from blockcalc.mistakes.table import MISTAKES
 from blockcalc.ops.op import Array
+from blockcalc.records import dataclass
 
 Seen = dict[str, Array]
 MOST_WORDS = 3  # forms of a mistake that its sentence names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 
 import numpy as np
@@ -14,6 +14,7 @@ from blockcalc.explain.arithmetic import decimal_value
 from blockcalc.ops.expr import At, Cell, walk
 from blockcalc.ops.op import Op
 from blockcalc.program.program import Equation
+from blockcalc.records import dataclass
 
 DIGITS = (60, 1400, 2800)  # a difference of products of float64 numbers needs up to 1300
 SAME = 1e-16  # relative: with so little between two precisions the number is known

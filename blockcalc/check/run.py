@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from blockcalc.ops.expr import Cell, walk
 from blockcalc.ops.op import Array
 from blockcalc.program.loss import is_backward
 from blockcalc.program.trace import Trace
+from blockcalc.records import dataclass
 
 JUDGED, UNREAD, UNKNOWN, OPEN, EMPTY = "judged", "unread", "unknown", "open", "empty"
 UNTOLD = "untold"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from blockcalc.messages import say
 from blockcalc.messages.words import listed
 from blockcalc.reading.checker import Checker, is_text
 from blockcalc.reading.keys import TOP
+from blockcalc.records import dataclass
 
 MAX_CONFIG = 2**20
 

@@ -6,12 +6,13 @@ Each family is a row of data. Settings that an input file cannot express are rej
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from blockcalc.checkpoints.configs import BIASED, NO, YES, Config, Values
 from blockcalc.checkpoints.positions import kind_of_layer, rope, window
 from blockcalc.messages import say
+from blockcalc.records import dataclass
 
 Parts = dict[str, dict[str, Any]]
 # patterns of keys: whether they have a tensor, and the reason

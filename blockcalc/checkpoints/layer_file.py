@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from blockcalc.checkpoints.matching import Tensors
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.messages import say
 from blockcalc.nn.orders import NORM_KEYS, ORDERS, SUBLAYERS
+from blockcalc.records import dataclass
 
 _POWER = re.compile(r"(?<![0-9.\w])([0-9]+)e-(?=[0-9])")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,6 +14,7 @@ from blockcalc.files.tensors import Tensor
 from blockcalc.messages import say
 from blockcalc.messages.words import dims, listed
 from blockcalc.notation.signs import clean
+from blockcalc.records import dataclass
 
 MOST_UNUSED = 6
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from blockcalc.costs.closed_form import LETTERS, Form, form_text, plus, written
@@ -14,6 +14,7 @@ from blockcalc.explain.document import Bar, Entry, Head, Heading, Listing, Piece
 from blockcalc.messages import known, say
 from blockcalc.messages.words import clauses, dims, listed
 from blockcalc.notation.quantities import compact, grouped, per_byte, significant, size, with_unit
+from blockcalc.records import dataclass
 
 
 def cost_pieces(plan: Plan, double: str | None = None) -> Iterator[Piece]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from blockcalc.errors import Fault, Place, UsageError
 from blockcalc.messages import say
 from blockcalc.messages.words import listed, require_word
 from blockcalc.nn.orders import NORM_KEYS, ORDERS, SUBLAYERS
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True)

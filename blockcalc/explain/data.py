@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -23,6 +23,7 @@ from blockcalc.ops.op import Array, Ref
 from blockcalc.program.program import Section
 from blockcalc.program.rounding import plain_floats
 from blockcalc.program.trace import Trace
+from blockcalc.records import dataclass
 
 VERSION = 1
 HEADS = ("head", "kv_head")

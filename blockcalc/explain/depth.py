@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean, listed
+from blockcalc.records import dataclass
 
 if TYPE_CHECKING:  # the command line reads the words, and needs no NumPy for it
     from blockcalc.explain.grids import Labels

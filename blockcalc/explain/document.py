@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from blockcalc.messages import say
 from blockcalc.ops.expr import Expr, Figure
 from blockcalc.ops.op import Array
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

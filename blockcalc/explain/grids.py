@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -17,6 +16,7 @@ from blockcalc.messages.words import axis_word
 from blockcalc.notation.digits import ALL_DIGITS, column_places, figure, places_needed
 from blockcalc.ops.expr import At, Figure
 from blockcalc.ops.op import Ref
+from blockcalc.records import dataclass
 
 MOST_SHOWN = 32
 KEPT_AT_END = 8

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from blockcalc.ops.expr import At, Cell, Expr, Figure, substitute, walk
 from blockcalc.ops.op import Array, Ref
 from blockcalc.program.exactness import Exactness
 from blockcalc.program.program import Equation, Program
+from blockcalc.records import dataclass
 
 
 class RoundOff:

@@ -9,13 +9,13 @@ import ast
 import json
 import math
 import re
-from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
 
 from blockcalc.files.source import short
 from blockcalc.messages import say
+from blockcalc.records import dataclass
 
 MAGIC = b"\x93NUMPY"
 # for each version: the size of the length field in bytes, and the encoding of the header

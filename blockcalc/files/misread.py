@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from blockcalc.messages import say
+from blockcalc.records import dataclass
 
 # the intended character, and its lookalikes; a range is written as first and last
 _MEANT = {

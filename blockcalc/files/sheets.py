@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from blockcalc.files.source import short
 from blockcalc.files.yaml_text import plain_scalar
 from blockcalc.messages import say
 from blockcalc.messages.words import count
+from blockcalc.records import dataclass
 
 SHEETS = (".csv", ".tsv", ".txt", ".dat")
 MAX_SHEET = 4 * 2**20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path as FilePath
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from blockcalc.errors import Fault, InputError, Place
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean
+from blockcalc.records import dataclass
 
 if TYPE_CHECKING:
     from blockcalc.files.misread import Lookalike

@@ -9,7 +9,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -21,6 +21,7 @@ from blockcalc.files.headers import Broken, Npy, read_npy, read_safetensors
 from blockcalc.files.sheets import SHEETS, Names, Sheet
 from blockcalc.files.source import short, unreadable
 from blockcalc.messages import say
+from blockcalc.records import dataclass
 
 CHUNK = 2**20
 STORED = (0, 8)  # stored and deflated: reading these is bounded by the requested size

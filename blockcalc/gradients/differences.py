@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from blockcalc.ops.reduce import Whole
 from blockcalc.program.loss import Loss
 from blockcalc.program.program import Equation, Program
 from blockcalc.program.trace import Trace
+from blockcalc.records import dataclass
 
 MOST_ENTRIES = 5000
 STEP = 1e-6

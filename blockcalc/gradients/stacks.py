@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -14,6 +14,7 @@ from blockcalc.messages import say
 from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.spec import Spec
 from blockcalc.program.trace import Trace
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True)

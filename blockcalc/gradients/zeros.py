@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from blockcalc.ops.rotate import Rotate
 from blockcalc.program.loss import Loss
 from blockcalc.program.program import Program
 from blockcalc.program.trace import Trace
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

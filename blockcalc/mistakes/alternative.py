@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from blockcalc.ops.expr import Slot
 from blockcalc.ops.op import Array, Op, Ref
 from blockcalc.program.program import Equation, Program, Section
 from blockcalc.program.trace import Trace
+from blockcalc.records import dataclass
 
 NEW = "~"  # before the name of a step that only an alternative has
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
 from blockcalc.program.bounds import NUMBERS, Format
 from blockcalc.program.program import Equation
 from blockcalc.program.rounding import Rounding
+from blockcalc.records import dataclass
 
 Alternatives = Callable[[Block], Iterator[Alternative]]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from blockcalc.mistakes.alternative import Alternative, Block, Mistake, everywhere
 from blockcalc.mistakes.solved import FAMILIES, Family
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from blockcalc.ops.evaluate import evaluate
 from blockcalc.ops.expr import Binary, Call, Cell, Expr, Fold, Num
+from blockcalc.records import dataclass
 
 NAMES = (
     "slip_term_missing",

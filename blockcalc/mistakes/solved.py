@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -14,6 +13,7 @@ from blockcalc.mistakes.attention.positions import turned_by, turnings
 from blockcalc.mistakes.attention.scores import Attention, attentions, times
 from blockcalc.mistakes.norms import with_eps
 from blockcalc.ops.op import Array
+from blockcalc.records import dataclass
 
 DIGITS = 17  # of a float64
 STEPS = 12  # of Gauss and Newton

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.expr import Expr, Num, Slot, call, exp, sqrt
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.expr import Expr, Num, word
 from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
 from blockcalc.program.builder import Builder
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from blockcalc.nn.layers import elementwise, gradient_product
@@ -15,6 +14,7 @@ from blockcalc.ops.op import Gradient, Ref
 from blockcalc.ops.reduce import Reduce
 from blockcalc.program.builder import Builder
 from blockcalc.program.program import Equation, Write
+from blockcalc.records import dataclass
 
 
 def norm(b: Builder, x: Ref, spec: NormSpec, index: str) -> Ref:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from blockcalc.records import dataclass
 
 if TYPE_CHECKING:  # the command line reads the names of the orders without importing NumPy
     from blockcalc.ops.op import Ref

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from blockcalc.nn.spec import RopeSpec
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from blockcalc.notation.digits import constant
 from blockcalc.notation.signs import GREEK
 from blockcalc.ops.expr import Binary, Call, Dots, Expr, Figure, Fold, Name, Num, Over, walk
+from blockcalc.records import dataclass
 
 # operator precedence: an operand with a lower one is put in brackets
 SUM, PRODUCT, MATRIX, POWER, ATOM = 1, 2, 3, 4, 5

@@ -7,7 +7,6 @@ sum.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from blockcalc.ops.expr import (
 )
 from blockcalc.ops.movement import Total
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
+from blockcalc.records import dataclass
 
 Placement = tuple[int, ...]
 

@@ -8,8 +8,9 @@ tree, so they cannot disagree.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from blockcalc.records import dataclass
 
 Value = Any  # a Python float, or an array with one entry per cell
 At = tuple[int, ...]

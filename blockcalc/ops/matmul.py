@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from blockcalc.ops.errors import products
 from blockcalc.ops.expr import At, Binary, Cell, Expr, Fold, word
 from blockcalc.ops.movement import Total
 from blockcalc.ops.op import Array, Axes, Gradient, Ref, Shape, SumOp
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True)

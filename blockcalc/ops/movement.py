@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
@@ -16,6 +15,7 @@ from blockcalc.messages.words import axis_word, say_count
 from blockcalc.ops.errors import balls, summed
 from blockcalc.ops.expr import ITSELF, At, Cell, Expr, Fold, Name, Num, Over, word
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape, SumOp
+from blockcalc.records import dataclass
 
 
 class Movement(Op):

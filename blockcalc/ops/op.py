@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from blockcalc.messages import say
 from blockcalc.ops.expr import At, Expr
+from blockcalc.records import dataclass
 
 Array = NDArray[Any]
 Axes = tuple[str, ...]

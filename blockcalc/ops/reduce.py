@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from blockcalc.ops.expr import (
 )
 from blockcalc.ops.movement import Along
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape, SumOp
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from blockcalc.messages import say
 from blockcalc.ops.errors import products
 from blockcalc.ops.expr import At, Cell, Expr, word
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True)

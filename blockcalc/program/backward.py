@@ -8,7 +8,7 @@ their closed gradients, or with ``chain`` the chain rule through every inner ste
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from math import prod
 from operator import add
@@ -20,6 +20,7 @@ from blockcalc.ops.reduce import Everywhere, Whole
 from blockcalc.program.builder import Builder
 from blockcalc.program.loss import Loss
 from blockcalc.program.program import Equation, Program, Section
+from blockcalc.records import dataclass
 
 # the symbols of the parts of a gradient; a part without one has its own name
 SYMBOLS = {"product": "prod", "row_sum": "sum", "product_mean": "mean_prod", "row_mean": "mean"}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from blockcalc.ops.errors import DOUBLE, nan_as_inf, range_of, upward
 from blockcalc.ops.op import Array
 from blockcalc.program.program import Program
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from blockcalc.errors import Fault, InputError
@@ -12,6 +12,7 @@ from blockcalc.messages import say
 from blockcalc.messages.words import dims
 from blockcalc.ops.op import Op, Ref
 from blockcalc.program.program import ClosedForm, Equation, Program, Section
+from blockcalc.records import dataclass
 
 
 class Missing(InputError):

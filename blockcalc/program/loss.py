@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from blockcalc.records import dataclass
 
 if TYPE_CHECKING:  # the command line reads the names of the losses, but not their trees
     from blockcalc.ops.expr import Expr

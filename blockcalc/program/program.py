@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from blockcalc.errors import Fault, LookupFault
 from blockcalc.messages import say
 from blockcalc.messages.words import did_you_mean, listed
 from blockcalc.ops.op import Gradient, Op, Ref
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from blockcalc.ops.evaluate import exact_value, fraction
 from blockcalc.ops.expr import Cell, Expr
 from blockcalc.ops.op import Array, Op, Ref
+from blockcalc.records import dataclass
 
 WIDE = Context(prec=400, rounding=ROUND_HALF_UP)
 

@@ -6,7 +6,6 @@ import math
 import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -19,6 +18,7 @@ from blockcalc.files.source import Path, Source, short, split_path
 from blockcalc.messages import say
 from blockcalc.messages.words import count, did_you_mean, dims
 from blockcalc.nn.orders import NORM_KEYS, SUBLAYERS
+from blockcalc.records import dataclass
 
 MAX_FAULTS = 20
 EXACT = 2.0**53  # float64 represents every whole number up to here

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from blockcalc.messages import say
 from blockcalc.messages.words import dims, say_count
 from blockcalc.nn.spec import AttentionSpec, BlockSpec, FfnSpec
 from blockcalc.reading.checker import Checker
+from blockcalc.records import dataclass
 
 
 @dataclass(frozen=True)

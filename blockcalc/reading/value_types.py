@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from blockcalc.files.source import Path
@@ -18,6 +17,7 @@ from blockcalc.reading.matrices import (
     true_or_false,
     whole_number,
 )
+from blockcalc.records import dataclass
 
 Schema = dict[str, Any]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from blockcalc.messages import say
 from blockcalc.nn.orders import compared
+from blockcalc.records import dataclass
 from blockcalc.shell.pages import help_of
 from blockcalc.shell.usage import HELP, INPUTS, options_of, places_of, scan, takes_value
 

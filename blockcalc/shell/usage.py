@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from blockcalc.errors import Fault, Place, UsageError
 from blockcalc.limits import MOST_COUNT
 from blockcalc.messages import say
+from blockcalc.records import dataclass
 
 HELP = ("-h", "--help")
 INPUTS = (".yaml", ".yml", ".json")  # the endings of input files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 from rich.cells import cell_len, set_cell_size
@@ -28,6 +28,7 @@ from blockcalc.ops.expr import (
     word,
 )
 from blockcalc.program.trace import Step
+from blockcalc.records import dataclass
 
 FEWEST = 3  # rows or columns: the first, the last and one between
 MOST_TERMS = 6  # of a sum in names, which are longer than numbers

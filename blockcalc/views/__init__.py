@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from blockcalc.errors import Fault, Place, UsageError
 from blockcalc.messages import say
+from blockcalc.records import dataclass
 
 if TYPE_CHECKING:
     from blockcalc.explain.document import Document

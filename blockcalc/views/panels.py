@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 from blockcalc.explain.document import Head, Panel, Piece, Remark, Sign, StepPiece
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.expr import Figure
+from blockcalc.records import dataclass
 from blockcalc.views.layout import column_ends, gap_sentences
 from blockcalc.views.picture.panel import of_grid
 

@@ -63,7 +63,10 @@ WRONG: dict[str, tuple[Any, str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("form", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "form",
+    [pytest.param("float64", marks=pytest.mark.slow), "float32", pytest.param("bfloat16", marks=pytest.mark.slow)],
+)  # fmt: skip
 @pytest.mark.parametrize("blind", [np.nan, 0.0, 1 / T], ids=["nan", "0", "uniform"])
 @pytest.mark.parametrize("name", WRONG)
 def test_padding_by_entry(name: str, blind: float, form: str) -> None:

@@ -102,7 +102,7 @@ def test_samples_are_set(path: Path, more: tuple[str, ...], tmp_path: Path) -> N
 
 @pdftotext
 @chinese
-@pytest.mark.parametrize("path", [p if p.stem in ("tiny", "sentence_zh") else pytest.param(p, marks=pytest.mark.slow) for p in SAMPLES], ids=lambda p: p.stem)  # fmt: skip
+@pytest.mark.parametrize("path", [p if p.stem == "tiny" else pytest.param(p, marks=pytest.mark.slow) for p in SAMPLES], ids=lambda p: p.stem)  # fmt: skip
 def test_every_number_is_read_back(path: Path, tmp_path: Path) -> None:
     spec = blockcalc.load(path)
     document = run_document(spec, blockcalc.run(spec))
@@ -187,6 +187,7 @@ def named(names: list[str]) -> dict[str, Any]:
 
 
 @pdftotext
+@pytest.mark.slow
 def test_names_are_shown_as_typed_and_nothing_runs(tmp_path: Path) -> None:
     pages = read(exported(named(NAMES), "--pdf", "--detail", "tables", "--all"), tmp_path)
     whole = "".join(pages.split())
@@ -205,6 +206,7 @@ def test_any_script_is_set_or_shown_by_its_code_points(names: list[str], tmp_pat
 
 @pdftotext
 @chinese
+@pytest.mark.slow
 def test_chinese_names_are_set_with_a_font_that_is_there(tmp_path: Path) -> None:
     made = exported(named(["远方", "苹果树", "𠮷 & é"]), "--pdf", "--detail", "tables")
     pages = read(made, tmp_path)
@@ -221,6 +223,7 @@ def own_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wheel, "Fonts", lambda **keys: alone)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_fonts")
 def test_without_a_font_for_chinese_it_is_refused_with_the_names_of_some(tmp_path: Path) -> None:
     done = cli("export", str(folder() / "sentence_zh.yaml"), "-o", "a.pdf", cwd=tmp_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations
 
 from blockcalc.check.judge import (
@@ -24,6 +24,7 @@ from blockcalc.mistakes.alternative import Alternative, Mistake, no_place
 from blockcalc.mistakes.catalogue import Catalogue, Tried, in_form
 from blockcalc.mistakes.solved import solve
 from blockcalc.ops.op import Array
+from blockcalc.records import dataclass
 
 MOST_REASONS = 3
 MOST_PAIRS = 1000

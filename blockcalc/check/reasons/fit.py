@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from blockcalc.check.reasons.slips import coincidence, wrong_cells
 from blockcalc.mistakes.alternative import Alternative, Mistake
 from blockcalc.ops.expr import At
 from blockcalc.ops.op import Array
+from blockcalc.records import dataclass
 
 NEAR = 10  # a mistake's own tolerance is at most so many times that of the right numbers
 ROUND_OFF = 1e-12  # relative to the largest number

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from blockcalc.check.run import Checked
 from blockcalc.messages import say
 from blockcalc.messages.words import listed, say_count, sentences
 from blockcalc.notation.quantities import significant
+from blockcalc.records import dataclass
 
 FILE, ANSWERS, NAMED = "file", "answers", "named"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
@@ -22,6 +21,7 @@ from blockcalc.nn.settings import AttentionSettings
 from blockcalc.ops.movement import Columns, Join, Movement, Repeat, Split
 from blockcalc.ops.op import Array, Axes, Ref, Shape
 from blockcalc.program.program import Equation, Section
+from blockcalc.records import dataclass
 
 Order = dict[str, tuple[int, ...]]
 

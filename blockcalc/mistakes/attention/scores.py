@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from blockcalc.ops.expr import Num, Slot
 from blockcalc.ops.matmul import MatMul
 from blockcalc.ops.op import Array, Op, Ref
 from blockcalc.program.program import Equation
+from blockcalc.records import dataclass
 
 SOFTMAX = ("weights.max", "weights.shifted", "weights.exp", "weights.sum", "weights")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from blockcalc.explain.arithmetic import same_words, undefined_words
@@ -21,6 +21,7 @@ from blockcalc.ops.elementwise import Elementwise, Quotient
 from blockcalc.ops.expr import Call, Expr, Name, fill
 from blockcalc.ops.op import Array, Ref
 from blockcalc.program.program import Equation, Section
+from blockcalc.records import dataclass
 from blockcalc.views.html.mathml import MathMl
 from blockcalc.views.page.forms import MASKS, Live, Variant
 from blockcalc.views.page.frames import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
 import numpy as np
@@ -22,6 +22,7 @@ from blockcalc.nn.spec import EPS, AttentionSpec, FfnSpec, Spec, Work
 from blockcalc.ops.op import Array
 from blockcalc.program.program import Program
 from blockcalc.program.trace import Trace
+from blockcalc.records import dataclass
 
 PLAIN = SoftmaxSettings("plain")
 MASKS = ("given", "causal", "none")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from rich.cells import cell_len
 
 from blockcalc.explain.document import Panel, Sign, StepPiece
+from blockcalc.records import dataclass
 from blockcalc.views.picture.panel import Box, Drawing, Span, of_grid
 
 INDENT = 2

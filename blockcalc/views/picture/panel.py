@@ -6,7 +6,6 @@ It is laid out by hand, because a Rich table of the same size takes many times a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from rich.cells import cell_len
 
@@ -14,6 +13,7 @@ from blockcalc.explain.document import Grid, Panel
 from blockcalc.messages import say
 from blockcalc.notation.alphabets import Alphabet
 from blockcalc.ops.expr import Name
+from blockcalc.records import dataclass
 from blockcalc.views.layout import full_ends, point_aligned, shortened
 
 GAP = 2  # spaces between columns; the brackets of the worked cell stand in them

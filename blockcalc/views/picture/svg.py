@@ -7,7 +7,6 @@ two, as in a terminal. A viewer whose font is narrower or wider spreads the text
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
 from rich.cells import cell_len
@@ -17,6 +16,7 @@ from blockcalc.messages import say
 from blockcalc.notation.alphabets import Text
 from blockcalc.notation.signs import clean
 from blockcalc.ops.expr import Expr
+from blockcalc.records import dataclass
 from blockcalc.views.layout import point_aligned, shortened
 
 CELL = 8.4  # the width of a character of the font, 0.6 of its size

@@ -7,9 +7,8 @@ The body of a document calls only these. A step is ``\blockstep{name}{title}{for
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from blockcalc.messages import say
+from blockcalc.records import dataclass
 from blockcalc.views.picture.shades import GROUNDS, INKS, QUIET
 
 ONLY = r"\def\blockonly{attn.q, attn.scores}"  # an example

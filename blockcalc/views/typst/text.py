@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from blockcalc.notation.alphabets import Text, Typst
 from blockcalc.notation.signs import clean
 from blockcalc.ops.expr import Expr
+from blockcalc.records import dataclass
 
 _MATH, _TEXT = Typst(), Text()
 _TOKEN = re.compile(r"\\, |\\.|.", re.DOTALL)

@@ -74,7 +74,10 @@ def _verdicts(trace: Trace, sheet: Written) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("sample", ["tiny", "two_heads", "pencil_pre", "llama_style"])
+@pytest.mark.parametrize(
+    "sample",
+    ["tiny", *(pytest.param(name, marks=pytest.mark.slow) for name in ("two_heads", "pencil_pre", "llama_style"))],
+)  # fmt: skip
 def test_answers_have_the_marks_that_check_gives(sample: str) -> None:
     spec = blockcalc.sample(sample)
     trace, rng = blockcalc.run(spec), random.Random(sample)

@@ -215,6 +215,7 @@ def test_digits_and_arithmetic_of_every_cell_are_the_same() -> None:
     assert other_lines <= 0.002 * lines
 
 
+@pytest.mark.slow
 def test_an_edited_number_gives_the_same_as_the_file_with_that_number() -> None:
     body = (
         MODEL
@@ -247,6 +248,7 @@ def test_an_edited_number_gives_the_same_as_the_file_with_that_number() -> None:
     assert found["left"] == 0
 
 
+@pytest.mark.slow
 def test_scores_that_become_too_large_are_shifted_as_by_the_program() -> None:
     body = (
         MODEL
@@ -284,14 +286,19 @@ function result({ data, settings }) {
 )
 
 
+def slow(*values: Any) -> Any:
+    """Mark one set of parameters for the long run."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("chosen", "sets"),
     [
         ({"eps": "0.5"}, [("norm1.eps", 0.5), ("norm2.eps", 0.5)]),
-        ({"eps": "0"}, [("norm1.eps", 0), ("norm2.eps", 0)]),
-        ({"scale": "0.25"}, [("attn.scale", 0.25)]),
-        ({"activation": "gelu"}, [("ffn.activation", "gelu")]),
-        ({"activation": "silu", "order": "pre"}, [("ffn.activation", "silu"), ("norm", "pre")]),
+        slow({"eps": "0"}, [("norm1.eps", 0), ("norm2.eps", 0)]),
+        slow({"scale": "0.25"}, [("attn.scale", 0.25)]),
+        slow({"activation": "gelu"}, [("ffn.activation", "gelu")]),
+        slow({"activation": "silu", "order": "pre"}, [("ffn.activation", "silu"), ("norm", "pre")]),
         ({"mask": "causal"}, [("attn.causal", True)]),
     ],
 )
@@ -420,6 +427,7 @@ def test_answers_are_judged_to_half_a_unit_and_carried_forward() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_address_keeps_what_is_shown() -> None:
     body = (
         MODEL
