@@ -113,5 +113,5 @@ def _closing(piece: Piece, title: str) -> Iterator[str]:
         case Listing():
             yield f'<p class="note">{safe(say("page.of_file"))}</p>'
             # a list may be wider than the window, and what scrolls must be reached by keys
-            own = f'class="matrix" tabindex="0" role="group" aria-label="{safe(title)}"'
+            own = f'class="matrix list" tabindex="0" role="group" aria-label="{safe(title)}"'
             yield f"<div {own}>{listing_table(piece)}</div>"

@@ -276,6 +276,19 @@ def test_answers_are_marked(opened: Opened) -> None:
     assert page.cell("attn.scores", 8).text == "3"
 
 
+def test_round_off_that_is_shown_as_0_has_no_shade(opened: Opened) -> None:
+    page = opened(_sample("tiny"), "--grad").go("#heat=1")
+    page.settled()
+    shaded = page.run("return [...document.querySelectorAll('td.shade')].map(c => c.textContent)")
+    assert shaded
+    assert "0" not in shaded
+    aligned = page.run(
+        "return [...document.querySelectorAll('#closing tbody td:first-child')]"
+        ".map(c => getComputedStyle(c).textAlign)"
+    )
+    assert set(aligned) == {"left"}
+
+
 def test_one_step_can_be_hidden(opened: Opened) -> None:
     page = opened(_sample("tiny"))
     page.run("document.querySelector('[data-hide=\"attn.scores\"]').click()")

@@ -173,7 +173,8 @@ export function paint(model, cell, { name, at }, { instead, shaded, verdict }, t
   if (cell.textContent !== text) cell.textContent = text;
   const bare = instead !== null;
   const finite = Number.isFinite(x);
-  const level = shaded && !bare && finite && top ? Math.ceil((SHADES * Math.abs(x)) / top) : 0;
+  // round-off, which is shown as 0, has no shade
+  const level = shaded && !bare && finite && top && text !== "0" ? Math.ceil((SHADES * Math.abs(x)) / top) : 0;
   const before = model.original[name];
   const changed = !bare && before !== undefined && at < before.length && !same(before[at], x, top);
   const own = ["cell", bare && "hidden", !bare && !finite && "infinite", changed && "changed",
