@@ -131,9 +131,17 @@ export class Sections {
       return bottom > 0 && above < innerHeight;
     });
     for (const box of new Set([...seen, ...boxes])) {
-      for (const cell of /** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll("td.cell"))) {
+      const cells = /** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll("td.cell"));
+      /** @type {Place[]} */
+      const places = [];
+      for (const cell of cells) {
         const place = placeOf(cell);
-        paint(model, cell, place, look(place), top(place.name));
+        places.push(place);
+        model.noise.of(place.name, place.at); // in parts: the digits of a column ask for that of all its rows
+        yield;
+      }
+      for (const [i, place] of places.entries()) {
+        paint(model, cells[i], place, look(place), top(place.name));
         yield;
       }
     }
