@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import subprocess
+import sys
 from dataclasses import field, replace
 from typing import ClassVar
 
@@ -111,3 +113,21 @@ def test_slots_are_made_at_once() -> None:
 
     assert dataclasses.is_dataclass(Slotted)
     assert not hasattr(Slotted(1), "__dict__")
+
+
+def test_no_dataclass_of_the_library_derives_from_one_of_these() -> None:
+    code = (
+        "import pkgutil, importlib, dataclasses, blockcalc\n"
+        "names = [m.name for m in pkgutil.walk_packages(blockcalc.__path__, 'blockcalc.')]\n"
+        "for name in names:\n"
+        "    if name not in ('blockcalc.__main__', 'blockcalc.stepper.app'):\n"
+        "        importlib.import_module(name)\n"
+        "def below(kind):\n"
+        "    for own in type.__subclasses__(kind):\n"
+        "        yield own\n"
+        "        yield from below(own)\n"
+        "print([c for c in below(object) if c.__module__.startswith('blockcalc')\n"
+        "       and '__dataclass_fields__' in vars(c) and any('__finish__' in vars(b) for b in c.__mro__)])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from blockcalc.ops.movement import Columns, Join, Split
 from blockcalc.ops.op import Array, Op, Ref
 from blockcalc.ops.rotate import Rotate
 from blockcalc.program.program import Equation
+from blockcalc.records import dataclass
 
 THETAS = (10.0, 100.0, 1000.0, 10000.0, 100000.0, 500000.0, 1000000.0, 10000000.0)
 SHIFTS = ((1, "m + 1"), (-1, "m - 1"))
@@ -71,8 +72,7 @@ class Turning:
     @property
     def steps(self) -> tuple[Ref, Ref]:
         """Give the positions, and the angles per step."""
-        positions, freqs = self.angles.inputs
-        return positions, freqs
+        return self.angles.inputs[0], self.angles.inputs[1]
 
     def instead(self, **words: str) -> Making:
         return Making(self, words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
 from blockcalc.ops.reduce import Reduce
 from blockcalc.program.bounds import NUMBERS
 from blockcalc.program.program import Equation
+from blockcalc.records import dataclass
 
 # operations that only a mistake needs ------------------------------------------------------------
 
@@ -69,9 +70,6 @@ class Sum16(Op):
         lost = roundings * 2 * NUMBERS[self.format].unit * np.abs(xs[0]).sum(axis=-1)
         error = errors[0].sum(axis=-1)
         return np.asarray(np.where(error > 0, error + lost, 0.0))
-
-
-# the parts of a softmax --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

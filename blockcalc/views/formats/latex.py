@@ -61,7 +61,7 @@ def beamer(pieces: Iterable[Piece], fragment: bool = False) -> bytes:
 
 def _document(pieces: Iterable[Piece], fragment: bool, slides: bool) -> bytes:
     body = "\n".join(_Writer(slides).body(pieces))
-    chinese = any(east_asian(c) for c in body)
+    chinese = any(map(east_asian, set(body)))
     lists, heat = r"\begin{longtable}" in body, r"\blockheat{" in body
     kind = Kind(slides, chinese, lists, heat)
     if fragment:
