@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
-from blockcalc.messages.words import dims
+from blockcalc.messages.words import axis_word, dims
 from blockcalc.notation.signs import clean
 from blockcalc.ops.op import Ref, Shape
 from blockcalc.program.program import Program
@@ -55,10 +55,10 @@ def blank_text(
 
 
 def _step(ref: Ref, title: str | None) -> str:
-    shape = " × ".join(f"{axis} {n}" for axis, n in zip(ref.axes, ref.shape, strict=True))
-    parts = [clean(title)] if title else []
-    parts.append(say("answers.blank.shape", shape=shape or dims(ref.shape)))
-    return f"# {': '.join(parts)}\n{ref.name}:{_cells(ref.shape, 2)}"
+    axes = zip(map(axis_word, ref.axes), ref.shape, strict=True)
+    shape = " × ".join(f"{axis} {n}" for axis, n in axes) or dims(ref.shape)
+    own = say("answers.blank.step", title=clean(title), shape=shape) if title else shape
+    return f"# {own}\n{ref.name}:{_cells(ref.shape, 2)}"
 
 
 def _cells(shape: Shape, inset: int) -> str:

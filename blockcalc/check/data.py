@@ -259,7 +259,8 @@ def unread_text(key: str, one: Unreadable, longest: int | None = None) -> str:
 
 def sentence(text: str) -> str:
     """Write a text as a sentence."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    stop = say("words.stop")
+    return text[:1].upper() + text[1:].removesuffix(stop) + stop
 
 
 def values_of(own: Judged, cells: Sequence[At]) -> list[tuple[float, ...]]:

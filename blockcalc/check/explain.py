@@ -179,15 +179,16 @@ class Report:
             return right_text(checked)
         own = checked.steps[wrong]
         if self.sum_alone(own):
-            return f"{say('check.first.sum', step=wrong)} {total_text(own)}"
-        text = say("check.first", step=wrong, reason=reasons_text(checked, wrong))
+            return sentences([say("check.first.sum", step=wrong), total_text(own)])
+        said = [say("check.first", step=wrong, reason=reasons_text(checked, wrong))]
         if cells := worst_cells(own, MOST_CELLS):
             given, right, mine = numbers_of(own, cells)[0]
             apart = mine != right and led_away(own, cells[:1])
             key = "check.cell.own" if apart else "check.cell"
-            text += f" {say(key, at=place(cells[0]), given=given, right=right, own=mine)}"
-        others = len(checked.wrong) - 1
-        return f"{text} {say_count('check.others', others)}" if others else text
+            said.append(say(key, at=place(cells[0]), given=given, right=right, own=mine))
+        if others := len(checked.wrong) - 1:
+            said.append(say_count("check.others", others))
+        return sentences(said)
 
     # the table of steps -----------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import numpy as np
 from blockcalc.check.carried import Carried
 from blockcalc.check.judge import Judged, Judgement
 from blockcalc.messages import say
-from blockcalc.messages.words import say_count
+from blockcalc.messages.words import say_count, sentences
 from blockcalc.nn.settings import NormSettings
 from blockcalc.notation.quantities import significant
 from blockcalc.ops.evaluate import evaluate
@@ -192,7 +192,7 @@ def total_text(own: Judged) -> str:
     if not sum_alone(own):
         return text
     n, shown = int(own.answer.judged.sum()), "all" if own.answer.judged.all() else "shown"
-    return f"{text} {say(f'check.total.{shown}', n=n)}"
+    return sentences([text, say(f"check.total.{shown}", n=n)])
 
 
 def untold_text(judgement: Judgement, step: str) -> str:

@@ -26,7 +26,8 @@ from blockcalc.cli.options import (
 )
 from blockcalc.cli.output import encodable, note, wrote
 from blockcalc.errors import Fault, UsageError
-from blockcalc.messages import language, say
+from blockcalc.messages import ENGLISH, language, say
+from blockcalc.messages.words import clauses
 from blockcalc.shell.groups import grouped
 
 _PAGES = Path(__file__).parents[1] / "docs"
@@ -121,7 +122,7 @@ def weights(path: WeightsArg, *, errors: Errors) -> None:
     from blockcalc.notation.signs import clean
 
     found = [
-        (clean(t.name or say("weights.unnamed")), dims(t.shape), t.dtype, "; ".join(t.remarks))
+        (clean(t.name or say("weights.unnamed")), dims(t.shape), t.dtype, clauses(t.remarks))
         for t in listed_tensors(Path(path))
     ]
     widths = [max((cell_len(row[i]) for row in found), default=0) for i in range(2)]
@@ -155,8 +156,10 @@ def docs(name: PageArg = None, *, errors: Errors) -> None:
     if name is None:
         width = max(map(len, pages))
         for word, path in pages.items():
-            title = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
-            typer.echo(f"{word:{width}}  {title}")
+            title = say(f"docs.title.{word}")
+            translated = path.parent != _PAGES or language() == ENGLISH
+            own = title if translated else say("docs.english", title=title)
+            typer.echo(f"{word:{width}}  {own}")
         return
     if name not in pages:
         from blockcalc.messages.words import did_you_mean

@@ -10,6 +10,7 @@ import typer
 
 from blockcalc.explain.depth import Detail
 from blockcalc.messages import known, say
+from blockcalc.messages.words import clauses
 from blockcalc.nn.orders import ORDERS
 from blockcalc.program.loss import LOSSES
 from blockcalc.views import FORMATS
@@ -62,7 +63,10 @@ def words(kind: type[StrEnum]) -> str:
 def _losses() -> str:
     """List the kinds of losses, each with what it is if it has such a text."""
     texts = {kind: f"help.loss.{kind}" for kind in LOSSES}
-    return "; ".join(f"{kind}, {say(key)}" if known(key) else kind for kind, key in texts.items())
+    comma = say("words.comma")
+    return clauses(
+        f"{kind}{comma}{say(key)}" if known(key) else kind for kind, key in texts.items()
+    )
 
 
 FIRST, SECOND, *_ = ORDERS

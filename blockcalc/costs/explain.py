@@ -11,8 +11,8 @@ from blockcalc.costs.count import GROUPS, Cost, Parameter, counted
 from blockcalc.costs.growth import doubled, growth, overtaking
 from blockcalc.costs.plan import BITS, WEIGHTS_ONLY, Plan
 from blockcalc.explain.document import Bar, Entry, Head, Heading, Listing, Piece, Remark, listing
-from blockcalc.messages import say
-from blockcalc.messages.words import dims, listed
+from blockcalc.messages import known, say
+from blockcalc.messages.words import clauses, dims, listed
 from blockcalc.notation.quantities import compact, grouped, per_byte, significant, size, with_unit
 from blockcalc.records import dataclass
 
@@ -156,6 +156,13 @@ class _Rows:
             self.totals.append(len(self.rows) - 1)
 
 
+def _outside_word(name: str) -> str:
+    """Name a matrix outside the blocks in the language in use; other names stay."""
+    whole, dot, part = name.partition(".")
+    key = f"outside.{whole.replace(' ', '_')}"
+    return f"{say(key)}{dot}{part}" if known(key) else name
+
+
 def _add_outside(cost: Cost, rows: _Rows) -> None:
     """Add the layers, and the matrices outside them."""
     plan = cost.plan
@@ -163,7 +170,8 @@ def _add_outside(cost: Cost, rows: _Rows) -> None:
         count = cost.parameters_of() * plan.layers
         rows.add(say("total.layers", n=grouped(plan.layers)), count, total=True, share=False)
     for matrix in plan.outside:
-        name = say("total.tied", name=matrix.name) if matrix.tied else matrix.name
+        name = _outside_word(matrix.name)
+        name = say("total.tied", name=name) if matrix.tied else name
         count = 0 if matrix.tied else matrix.count
         rows.add(name, count, dims(matrix.shape), share=False)
     if plan.outside:
@@ -230,7 +238,7 @@ def _model_flops(cost: Cost) -> Iterator[tuple[str, str]]:
         yield say("total.layers", n=grouped(plan.layers)), grouped(layers)
     for matrix in plan.outside:
         if matrix.product:
-            yield matrix.name, grouped(2 * tokens * matrix.count)
+            yield _outside_word(matrix.name), grouped(2 * tokens * matrix.count)
     if plan.outside:
         yield say("total.model"), grouped(total)
     yield say("total.token"), ("≈ " if total % tokens else "") + grouped(round(total / tokens))
@@ -306,7 +314,7 @@ def lora(cost: Cost) -> Iterator[Piece]:
     every = cost.parameters_of_all + added
     words = {"added": grouped(added), "share": _percent(added, every), "all": grouped(every)}
     frozen = say("lora.untouched", names=listed(left) or say("lora.none"))
-    yield Remark(f"{say('lora.trained', **words)}; {frozen}.")
+    yield Remark(clauses([say("lora.trained", **words), frozen]) + say("words.stop"))
 
 
 def _percent(part: int, whole: int) -> str:

@@ -23,7 +23,7 @@ from blockcalc.explain.document import (
 from blockcalc.explain.grids import Shown
 from blockcalc.explain.head import conventions, dropouts, flows, rounding, sizes
 from blockcalc.messages import say
-from blockcalc.messages.words import did_you_mean, dims
+from blockcalc.messages.words import clauses, did_you_mean, dims
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.digits import column_places, figure
 from blockcalc.ops.expr import Figure, Name
@@ -77,7 +77,8 @@ class _Comparison:
             names = [spec.source.name for spec, _ in self.runs if spec.source]
             heads = [f"{side} {name}" for side, name in zip(SIDES, names, strict=False)]
             heads = heads if len(set(names)) == 2 else list(SIDES)
-            yield Remark("; ".join(f"{a}, {order}" for a, order in zip(heads, orders, strict=True)))
+            comma, both = say("words.comma"), zip(heads, orders, strict=True)
+            yield Remark(clauses(f"{a}{comma}{order}" for a, order in both))
         if chosen is None or chosen:
             yield Heading(say("compare.steps"))
         for pair in pairs:

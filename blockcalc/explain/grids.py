@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from blockcalc.explain.document import Grid, Operand
 from blockcalc.messages import say
+from blockcalc.messages.words import axis_word
 from blockcalc.notation.digits import ALL_DIGITS, column_places, figure, places_needed
 from blockcalc.ops.expr import At, Figure
 from blockcalc.ops.op import Ref
@@ -160,7 +161,7 @@ class Shown:
             shape = (shape[0], 1) if self.upright else (1, shape[0])
         named = dict(zip(self.ref.axes, lead, strict=False))
         batch = named.get("batch", None if "batch" in axes else 0)
-        where = (say("grid.lead", axis=axis, n=i + 1) for axis, i in named.items())
+        where = (say("grid.lead", axis=axis_word(axis), n=i + 1) for axis, i in named.items())
         row_labels, column_labels = (
             labels(axis, n, batch) for axis, n in zip(axes, shape, strict=True)
         )

@@ -9,6 +9,7 @@ import numpy as np
 from blockcalc.explain.document import Head
 from blockcalc.explain.summary import flow
 from blockcalc.messages import say
+from blockcalc.messages.words import clauses
 from blockcalc.nn.settings import (
     AttentionSettings,
     DropoutSettings,
@@ -203,7 +204,7 @@ def _of_attention(own: AttentionSettings) -> Iterator[str]:
             say("convention.groups.pair", queries=", ".join(map(str, group)), key=g + 1)
             for g, group in enumerate([range(i * m + 1, i * m + m + 1) for i in range(few)])
         )
-        yield say("convention.groups", pairs="; ".join(pairs))
+        yield say("convention.groups", pairs=clauses(pairs))
     if own.d_head is not None:
         yield from _scale(own.scale, own.d_head)
     if own.rope is not None:

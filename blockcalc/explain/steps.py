@@ -34,7 +34,7 @@ from blockcalc.explain.picture.parts import Pictures
 from blockcalc.explain.round_off import RoundOff, verdict, verified
 from blockcalc.explain.summary import composed_formulas
 from blockcalc.messages import known, say
-from blockcalc.messages.words import sentences
+from blockcalc.messages.words import axis_word, clauses, sentences
 from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.alphabets import Text
@@ -130,7 +130,7 @@ class Explainer:
             total = len(self.program.equations)
             named = [ref for ref in self.program.inputs if ref.name in self.chosen]
             facts = [say(f"order.{self.spec.order}"), *rounding(self.trace), *dropouts(self.spec)]
-            order = "; ".join(facts)
+            order = clauses(facts)
             yield Remark(
                 say("remark.chosen", order=order, n=len(self.chosen) - len(named), total=total)
             )
@@ -281,7 +281,9 @@ class Explainer:
             token = self.spec.tokens[lead.get("batch", 0)][int(at[-1])]
             if every[at]:
                 lead.pop("head", None)
-            where = "".join(f", {say('grid.lead', axis=a, n=i + 1)}" for a, i in lead.items())
+            where = "".join(
+                f", {say('grid.lead', axis=axis_word(a), n=i + 1)}" for a, i in lead.items()
+            )
             text = say(f"note.undefined.{kind}", row=int(at[-1]) + 1, token=token, where=where)
             if text not in said:
                 said.add(text)

@@ -17,7 +17,7 @@ from blockcalc.gradients.run import gradient_of, norm_of, parameters, scale
 from blockcalc.gradients.tables import listing
 from blockcalc.gradients.zeros import Zeros
 from blockcalc.messages import known, say
-from blockcalc.messages.words import dims
+from blockcalc.messages.words import axis_word, dims
 from blockcalc.nn.settings import NormSettings
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.quantities import significant
@@ -165,7 +165,7 @@ class GradientExplainer(Explainer):
         if step.index < len(self.start.equations):
             return
         if over := eq.op.sums_over(eq.inputs):
-            yield say("note.sums", axes=say("axes.and").join(dict.fromkeys(over)))
+            yield say("note.sums", axes=say("axes.and").join(dict.fromkeys(map(axis_word, over))))
         if masked := self.masked_rows(eq):
             yield say("note.unseen", rows=", ".join(masked))
         section = self.program.section_of(step.index)

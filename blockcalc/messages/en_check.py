@@ -44,7 +44,7 @@ TEXTS: dict[str, str] = {
     # a blank file
     "answers.blank": "Answers for {file}\nWrite your numbers over the question marks; a cell that stays ? is not judged.\nA number is right to half a unit of its last digit: 0.17 means 0.165 to 0.175. 1/3 is exact, 1/1.73 is not.\nThen: blockcalc check {file} THIS_FILE{options}",
     "answers.blank.loss": "Gradients are of the loss {loss}",
-    "answers.blank.shape": "{shape}",
+    "answers.blank.step": "{title}: {shape}",
     "answers.blank.cells": "there would be {n} cells to fill in, more than {most}",
     "answers.blank.cells.hint": "choose steps with --steps",
     # judging

@@ -136,6 +136,12 @@ TEXTS: dict[str, str] = {
     "dtype.none": "nothing else",
     "fact.dtype": "types",
     # the rules of shapes
+    "outside.token_embedding": "token embedding",
+    "outside.position_embedding": "position embedding",
+    "outside.segment_embedding": "segment embedding",
+    "outside.embedding_norm": "embedding norm",
+    "outside.final_norm": "final norm",
+    "outside.language_model_head": "language model head",
     "rule.matmul": "{a} times {b}: contracted over {inner}",
     "rule.matmul.transposed": "{a} times the transpose of {b}: contracted over {inner}",
     "rule.bias": "; {name} is added to each row",

@@ -22,6 +22,7 @@ TEXTS: dict[str, str] = {
     "page.scale": "Scale of the scores",
     "page.activation": "Activation",
     "page.file": "as in the file",
+    "page.was": "in the file: {file}",
     "page.undo": "Undo",
     "page.reset": "Back to the file",
     "page.heat": "Shade every matrix",

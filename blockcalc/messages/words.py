@@ -144,6 +144,29 @@ def say_count(key: str, n: int, **fields: object) -> str:
     return say(single if n == 1 and known(single) else plural, n=n, **fields)
 
 
+AXES = (
+    "head",
+    "kv_head",
+    "query",
+    "key",
+    "batch",
+    "pair",
+    "one",
+    "loss",
+)  # the others are named by symbols
+
+
+def axis_word(axis: str) -> str:
+    """Name an axis in the language in use; ``d_model`` and the like are symbols and stay.
+
+    Examples
+    --------
+    >>> axis_word("query"), axis_word("d_model")
+    ('query', 'd_model')
+    """
+    return say(f"axis.{axis}") if axis in AXES else axis
+
+
 def sentences(said: Iterable[str]) -> str:
     """Put sentences one after the other; Chinese ones have no space between them.
 
@@ -153,6 +176,17 @@ def sentences(said: Iterable[str]) -> str:
     'One. Two.'
     """
     return say("words.between").join(said)
+
+
+def clauses(said: Iterable[str]) -> str:
+    """Join clauses by semicolons, which are wide ones in Chinese.
+
+    Examples
+    --------
+    >>> clauses(["one", "two"])
+    'one; two'
+    """
+    return say("words.semicolon").join(said)
 
 
 def count(n: int) -> str:

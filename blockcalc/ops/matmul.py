@@ -8,6 +8,7 @@ from collections.abc import Sequence, Set
 import numpy as np
 
 from blockcalc.messages import say
+from blockcalc.messages.words import axis_word
 from blockcalc.ops.errors import products
 from blockcalc.ops.expr import At, Binary, Cell, Expr, Fold, word
 from blockcalc.ops.movement import Total
@@ -54,7 +55,7 @@ class MatMul(SumOp):
     def rule(self, refs: Sequence[Ref]) -> str:
         a, b = refs[:2]
         key = "rule.matmul.transposed" if self.transpose_b else "rule.matmul"
-        text = say(key, a=a.name, b=b.name, inner=a.axes[-1])
+        text = say(key, a=a.name, b=b.name, inner=axis_word(a.axes[-1]))
         return text + say("rule.bias", name=refs[2].name) if len(refs) == 3 else text
 
     def per_cell(self, refs: Sequence[Ref]) -> int:
@@ -109,7 +110,7 @@ class Gram(SumOp):
 
     def rule(self, refs: Sequence[Ref]) -> str:
         a, b = refs
-        return say("rule.gram", a=a.name, b=b.name, inner=a.axes[-2])
+        return say("rule.gram", a=a.name, b=b.name, inner=axis_word(a.axes[-2]))
 
     def sums_over(self, refs: Sequence[Ref]) -> tuple[str, ...]:
         return (*refs[0].axes[: self.lead], refs[0].axes[-2])

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from blockcalc.messages import say
-from blockcalc.messages.words import say_count
+from blockcalc.messages.words import axis_word, say_count
 from blockcalc.ops.errors import balls, summed
 from blockcalc.ops.expr import ITSELF, At, Cell, Expr, Fold, Name, Num, Over, word
 from blockcalc.ops.op import Array, Axes, Gradient, Op, Ref, Shape, SumOp
@@ -243,10 +243,10 @@ class Total(_Sum):
         return Fold("+", tuple(Cell(0, place) for place in product(*ranges)))
 
     def rule(self, refs: Sequence[Ref]) -> str:
-        return say("rule.total", axes=", ".join(refs[0].axes[k] for k in self.over))
+        return say("rule.total", axes=", ".join(axis_word(refs[0].axes[k]) for k in self.over))
 
     def sums_over(self, refs: Sequence[Ref]) -> tuple[str, ...]:
-        return tuple(refs[0].axes[k] for k in self.over)
+        return tuple(axis_word(refs[0].axes[k]) for k in self.over)
 
     def terms(self, shape: Shape) -> int:
         return math.prod(shape[k] for k in self.over)

@@ -18,7 +18,7 @@ from typer.main import get_group
 from blockcalc.errors import Fault, UsageError
 from blockcalc.messages import say
 from blockcalc.shell.language import without_language
-from blockcalc.shell.pages import fitted, usage_pieces, write_commands, write_options
+from blockcalc.shell.pages import usage_pieces, write_commands, write_options, write_page
 from blockcalc.shell.usage import (
     HELP,
     INPUTS,
@@ -126,9 +126,11 @@ class Group(TyperGroup):
             print(said.getvalue(), end="")
             raise
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [say("help.usage.options"), say("help.usage")]
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        fitted(formatter, ctx.max_content_width)
-        super().format_help(ctx, formatter)
+        write_page(formatter, ctx, self)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         write_options(formatter, self.get_params(ctx))
@@ -185,8 +187,7 @@ class Command(TyperCommand):
         return usage_pieces(self)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        fitted(formatter, ctx.max_content_width)
-        super().format_help(ctx, formatter)
+        write_page(formatter, ctx, self)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         write_options(formatter, self.get_params(ctx))

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from blockcalc.explain.document import Panel, Sign
 from blockcalc.messages import say
+from blockcalc.messages.words import axis_word
 from blockcalc.notation.signs import clean
 from blockcalc.ops.expr import Name
 from blockcalc.stepper.keys import KEYS, LOOKING, Keys, Mode, of_mode
@@ -120,7 +121,7 @@ class Page(Terminal):
             for row in rows:
                 hidden = ".show" if session.guessing else ".guess"
                 name = row.name + hidden * (row.name == "reveal")
-                does = self.safe(say(f"stepper.foot.{name}", axis=session.lead_axis))
+                does = self.safe(say(f"stepper.foot.{name}", axis=axis_word(session.lead_axis)))
                 line += [
                     ("  " if line else " ", ""),
                     (self.sign(row), "bold"),

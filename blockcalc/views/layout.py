@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from blockcalc.explain.document import Grid, Operand
 from blockcalc.messages import say
+from blockcalc.messages.words import axis_word
 
 
 class Whole(str):
@@ -20,7 +21,7 @@ class Whole(str):
 def shape_text(operand: Operand) -> Whole:
     """Write axes and shape: ``[token 3 × d_model 2]``."""
     pairs = zip(operand.axes, operand.shape, strict=True)
-    return Whole("[" + " × ".join(f"{axis} {n}" for axis, n in pairs) + "]")
+    return Whole("[" + " × ".join(f"{axis_word(axis)} {n}" for axis, n in pairs) + "]")
 
 
 def sizes_text(operand: Operand) -> Whole:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -195,3 +196,61 @@ def test_json_has_the_same_keys_and_values_in_every_language() -> None:
 
 def test_the_public_name_is_there() -> None:
     assert blockcalc.set_language is set_language
+
+
+@pytest.mark.parametrize("args", [("run",), ("export", "--html"), ("export", "--typst"), ("grad",)])
+def test_axes_are_words_of_the_language(args: tuple[str, ...]) -> None:
+    command, *options = args
+    said = text(cli(command, str(folder() / "two_heads.yaml"), *options, "--lang", "zh"))
+    assert "头 2 × 查询 3 × 键 3" in said
+    assert not re.search(r"\b(head|query|key|batch) \d", said)
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_pages_are_listed_by_their_titles_and_say_if_they_are_in_english(name: str) -> None:
+    pages = Path(blockcalc.__file__).parent / "docs"
+    lines = text(cli("docs", "--lang", name)).splitlines()
+    titles = dict(line.split(None, 1) for line in lines)
+    assert titles.keys() == {path.stem for path in pages.glob("*.md") if "." not in path.stem}
+    for page, title in titles.items():
+        own = pages / name / f"{page}.md"
+        there = own if own.exists() else pages / f"{page}.md"
+        heading = there.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        if name == "zh" and there != own:
+            assert title.endswith("（英文）")
+        else:
+            assert title == heading
+
+
+def test_a_file_for_answers_has_no_english_in_its_comments() -> None:
+    said = text(cli("check", str(folder() / "two_heads.yaml"), "--blank", "--lang", "zh"))
+    assert "# 注意力分数：每个查询对每个键，头 2 × 查询 3 × 键 3" in said.splitlines()
+
+
+def test_clauses_are_joined_by_the_marks_of_the_language() -> None:
+    path = str(folder() / "two_heads.yaml")
+    for args in (("export", path, "--markdown"), ("export", path, "--typst"), ("grad", "--help")):
+        said = text(cli(*args, "--lang", "zh"))
+        assert not re.search("[\u4e00-\u9fff）]; |; [\u4e00-\u9fff]", said)
+
+
+def test_chinese_sentences_end_with_their_own_mark_and_follow_without_a_space(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "answers.yaml"
+    path.write_text(
+        "attn.scores: [[1, 1, 2], [0, 1, 1], [1, 2, 3.5]]\nattn.z: [[9, 1], [1, 3], [2, 7]]"
+    )
+    answers = cli("check", str(folder() / "tiny.yaml"), str(path), "--lang", "zh")
+    adapters = cli("cost", "--preset", "gpt2", "--lora", "4", "--lang", "zh")
+    for said in (answers.stdout.decode(), text(adapters)):
+        assert "。" in said
+        assert not re.search("。 [\u4e00-\u9fff]|[\u4e00-\u9fff]\\.(?!\\w)|[\u4e00-\u9fff]; ", said)
+
+
+@pytest.mark.parametrize("preset", ["bert-base", "gpt2", "llama-7b"])
+def test_what_is_outside_the_blocks_of_a_model_has_a_name_in_each_language(preset: str) -> None:
+    own, other = (text(cli("cost", "--preset", preset, "--lang", name)) for name in LANGUAGES)
+    assert "token embedding" in own
+    assert "token 嵌入" in other
+    assert not re.search("embedding|language model|final norm", other)

@@ -6,6 +6,7 @@ import pytest
 
 from blockcalc.messages import say
 from blockcalc.nn.orders import ORDERS
+from blockcalc.shell.pages import cells_of, wrapped
 from tests.helpers import cli, text
 from tests.named import flags
 from tests.shell.commands import COMMANDS
@@ -44,6 +45,33 @@ def test_pages_are_whole_and_keep_to_the_width(name: str, width: int) -> None:
         assert " ".join(param.help.split()) in whole
     for sign in ("INTEGER", "TEXT", "int range", "<", "x>=", "{"):
         assert sign not in whole
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("name", ["", *ORDER])
+def test_chinese_pages_keep_to_the_width_too(name: str, width: int) -> None:
+    lines = page(*[name] * bool(name), "--lang", "zh", width=width)
+    assert max(map(cells_of, lines)) <= min(width, 100)
+    assert lines[0].startswith("用法：")
+    assert "[选项]" in " ".join(lines)
+    assert "选项：" in lines
+    assert not [line for line in lines if line.lstrip()[:1] in tuple("，。；：、）”")]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("一个数，例如 x.0.1=5。", 8, ["一个数，", "例如", "x.0.1=5", "。"]),
+        ("说明（见 cost）。", 10, ["说明（见", "cost）。"]),
+        ("写到 a-very-long-name", 6, ["写到", "a-very", "-long-", "name"]),
+    ],
+)
+def test_chinese_breaks_between_characters_and_not_in_words(
+    text: str, width: int, lines: list[str]
+) -> None:
+    found = wrapped(text, width)
+    assert all(cells_of(line) <= width for line in found)
+    assert found == lines
 
 
 @pytest.mark.parametrize("name", ORDER)

@@ -13,6 +13,7 @@ from blockcalc.explain.depth import Depth, Detail
 from blockcalc.explain.document import Panel, Picture, Sign
 from blockcalc.explain.grids import Labels, Shown
 from blockcalc.messages import say
+from blockcalc.messages.words import axis_word
 from blockcalc.ops.expr import At, Binary, Call, Cell, Expr, Name, Over, Slot, walk, word
 from blockcalc.ops.op import Op
 from blockcalc.program.trace import Step
@@ -63,7 +64,7 @@ class Pictures:
         """Say how much of a result is shown, if not all."""
         pairs = list(zip(shown.ref.axes, shown.value.shape, strict=True))[-2:]
         parts = [
-            say("picture.part", n=len(shown.indices(n)[0]), total=n, axis=axis)
+            say("picture.part", n=len(shown.indices(n)[0]), total=n, axis=axis_word(axis))
             for axis, n in pairs
             if shown.indices(n)[1]
         ]

@@ -44,7 +44,7 @@ TEXTS: dict[str, str] = {
     # 可填写的文件
     "answers.blank": "{file} 的答案\n把自己的数写在问号处；仍是 ? 的元素不检查。\n一个数在末位的半个单位之内就算对：0.17 表示 0.165 到 0.175。1/3 是精确的，1/1.73 不是。\n然后运行：blockcalc check {file} THIS_FILE{options}",
     "answers.blank.loss": "梯度是损失 {loss} 的梯度",
-    "answers.blank.shape": "{shape}",
+    "answers.blank.step": "{title}，{shape}",
     "answers.blank.cells": "要填写的元素有 {n} 个，超过了 {most} 个",
     "answers.blank.cells.hint": "请用 --steps 选择步骤",
     # 检查

@@ -27,6 +27,7 @@ from blockcalc.explain.document import (
     Worked,
 )
 from blockcalc.messages import say
+from blockcalc.messages.words import clauses
 from blockcalc.notation.alphabets import Latex, Text
 from blockcalc.ops.expr import Expr
 from blockcalc.views.layout import gap_sentences, shape_text
@@ -150,7 +151,7 @@ class _Writer:
         if piece.facts:
             yield r"{\small\raggedright"
             for name, lines in piece.facts:
-                text = "; ".join(lines)
+                text = clauses(lines)
                 macro = "blockfact" if len(text) < SHORT_FACT else "blocklongfact"
                 yield rf"\{macro}{{{escape(name)}}}{{{escape(text)}}}"
             yield r"\par}"

@@ -25,6 +25,7 @@ from blockcalc.explain.document import (
     Wrong,
 )
 from blockcalc.messages import say
+from blockcalc.messages.words import clauses
 from blockcalc.notation.alphabets import Text
 from blockcalc.ops.expr import Expr
 from blockcalc.views.formats.markdown_text import Math, code, escape
@@ -66,7 +67,7 @@ class _Writer:
         for line in (piece.notes or "").splitlines():
             if line.strip():
                 yield escape(line)
-        facts = (f"- **{escape(name)}**: {escape('; '.join(own))}" for name, own in piece.facts)
+        facts = (f"- **{escape(name)}**: {escape(clauses(own))}" for name, own in piece.facts)
         if piece.facts:
             yield "\n".join(facts)
         for hint in piece.hints:

@@ -27,6 +27,7 @@ from blockcalc.explain.document import (
     Worked,
 )
 from blockcalc.messages import language, say
+from blockcalc.messages.words import clauses
 from blockcalc.notation.alphabets import Text, Typst
 from blockcalc.ops.expr import Name
 from blockcalc.views.layout import gap_sentences, shape_text
@@ -123,7 +124,7 @@ class _Writer:
         if piece.headline:
             yield f"#par(strong({written(piece.headline)}))"
         if piece.facts:
-            pairs = (f"({written(name)}, {written('; '.join(own))})" for name, own in piece.facts)
+            pairs = (f"({written(name)}, {written(clauses(own))})" for name, own in piece.facts)
             yield "#block-facts(\n" + ",\n".join(pairs) + ")"
         for hint in piece.hints:
             yield f"#block-note({written(hint)})"

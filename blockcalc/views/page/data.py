@@ -11,6 +11,7 @@ from typing import Any
 from blockcalc.explain.arithmetic import same_words, undefined_words
 from blockcalc.explain.document import Head, Heading, Piece, StepPiece
 from blockcalc.messages import say
+from blockcalc.messages.words import AXES, axis_word
 from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.nn.orders import ORDERS
 from blockcalc.nn.run import PLAIN_LIMIT
@@ -34,7 +35,7 @@ from blockcalc.views.page.patterns import patterns
 
 _TEXT, _LATEX, _MATH = Text(), Latex(), MathMl()
 SPOKEN = (
-    "hint", "before", "after", "given", "file", "edits", "right", "carried", "wrong", "score",
+    "hint", "before", "after", "given", "file", "was", "undo", "edits", "right", "carried", "wrong", "score",
     "guess.hint", "guess.field", "hide.one", "show.one", "whole", "cell", "from", "feeds",
     "changed", "copy", "copy.text", "copy.latex", "copy.python", "copy.link", "copied", "number",
     "undefined", "moved", "working", "gap", "close", "no_digits",
@@ -63,9 +64,10 @@ def page_data(live: Live) -> dict[str, Any]:
         "masks": {name: say(f"page.mask.{name}") for name in MASKS},
         "activations": {name: say(f"activation.{name}") for name in ACTIVATIONS},
         "texts": {
-            **{key: say(f"page.{key}", n="{n}", right="{right}", what="{what}") for key in SPOKEN},
+            **{key: say(f"page.{key}", n="{n}", right="{right}", what="{what}", file="{file}") for key in SPOKEN},
             "lead": say("grid.lead", axis="{axis}", n="{n}"),
         },
+        "axes": {axis: axis_word(axis) for axis in AXES if axis_word(axis) != axis},
     }  # fmt: skip
 
 

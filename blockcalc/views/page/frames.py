@@ -90,13 +90,20 @@ def given_html(operand: Operand, tables: Iterable[str]) -> str:
 
 def closing_html(pieces: Iterable[Piece]) -> str:
     """Write what stands after the last step: composed formulas, remarks and lists."""
-    return "".join(part for piece in pieces for part in _closing(piece))
+    parts: list[str] = []
+    title = ""
+    for piece in pieces:
+        if isinstance(piece, Heading):
+            title = piece.title
+        parts += _closing(piece, title)
+    return "".join(parts)
 
 
-def _closing(piece: Piece) -> Iterator[str]:
+def _closing(piece: Piece, title: str) -> Iterator[str]:
+    """Write a piece under the heading ``title``."""
     match piece:
-        case Closing(title=title, formulas=formulas):
-            yield f"<h2>{safe(title)}</h2>"
+        case Closing(formulas=formulas):
+            yield f"<h2>{safe(piece.title)}</h2>"
             for left, right in formulas:
                 yield f'<div class="formula">{_MATH.equation(left, right)}</div>'
         case Heading():
@@ -105,4 +112,6 @@ def _closing(piece: Piece) -> Iterator[str]:
             yield f'<p class="note">{safe(text)}</p>'
         case Listing():
             yield f'<p class="note">{safe(say("page.of_file"))}</p>'
-            yield f'<div class="row">{listing_table(piece)}</div>'
+            # a list may be wider than the window, and what scrolls must be reached by keys
+            own = f'class="matrix list" tabindex="0" role="group" aria-label="{safe(title)}"'
+            yield f"<div {own}>{listing_table(piece)}</div>"

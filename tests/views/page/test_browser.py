@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -144,9 +146,10 @@ class Screen:
 
 @pytest.fixture
 def opened(driver: Any, tmp_path: Path) -> Iterator[Opened]:
-    def made(source: str) -> Screen:
+    def made(source: str, *options: str) -> Screen:
         path = tmp_path / "page.html"
-        done = cli("export", source, "--html", "-o", str(path), "--force")
+        command = () if "compare" in options else ("export",)
+        done = cli(*command, *options, source, "--html", "-o", str(path), "--force")
         assert done.returncode == 0, done.stderr.decode()
         return Screen(driver, path).go()
 
@@ -203,6 +206,21 @@ def test_an_edit_changes_what_follows_and_can_be_taken_back(opened: Opened) -> N
     assert page.count("td.changed") == changed
 
 
+def test_a_change_is_taken_back_where_it_was_made_and_nothing_scrolls(opened: Opened) -> None:
+    page = opened(_sample("tiny")).click("attn.w_q", 0).type("2")
+    assert "in the file: 1" in page.text("cell")
+    changed = page.cell("attn.weights", 0).text
+    place = "return document.getElementById('step-attn.weights').getBoundingClientRect().top"
+    page.settled()
+    before = page.run(place)
+    page.press("take-back")
+    page.settled()
+    assert abs(page.run(place) - before) < 2
+    assert page.count("td.changed") == 0
+    assert page.count("#take-back") == 0
+    assert page.cell("attn.weights", 0).text != changed
+
+
 def test_a_given_number_is_changed_from_the_keyboard(opened: Opened) -> None:
     page = opened(_sample("tiny"))
     page.run("arguments[0].focus()", page.cell("x", 0))
@@ -256,6 +274,19 @@ def test_answers_are_marked(opened: Opened) -> None:
     page.press("hide")
     page.settled()
     assert page.cell("attn.scores", 8).text == "3"
+
+
+def test_round_off_that_is_shown_as_0_has_no_shade(opened: Opened) -> None:
+    page = opened(_sample("tiny"), "--grad").go("#heat=1")
+    page.settled()
+    shaded = page.run("return [...document.querySelectorAll('td.shade')].map(c => c.textContent)")
+    assert shaded
+    assert "0" not in shaded
+    aligned = page.run(
+        "return [...document.querySelectorAll('#closing tbody td:first-child')]"
+        ".map(c => getComputedStyle(c).textAlign)"
+    )
+    assert set(aligned) == {"left"}
 
 
 def test_one_step_can_be_hidden(opened: Opened) -> None:
@@ -330,6 +361,36 @@ def test_names_are_shown_as_typed_and_nothing_runs(opened: Opened, tmp_path: Pat
     assert page.count("img") == 0
     page.click("x", 0)
     assert page.text("cell")
+
+
+def test_a_wide_given_matrix_scrolls_in_its_own_box(opened: Opened) -> None:
+    page = opened(_sample("causal")).at(360, dark=False)
+    try:
+        page.go().settled()
+        wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.run(wide) <= 0
+    finally:
+        page.back()
+
+
+def test_paper_has_the_arithmetic_of_a_cell_of_each_step(opened: Opened, tmp_path: Path) -> None:
+    page = opened(_sample("tiny")).go("#cell=attn.scores:8&hide=attn.q&set=x:0:2")
+    page.settled()
+    made = page.driver.execute_cdp_cmd("Page.printToPDF", {})
+    lines = page.run(
+        "return [...document.querySelectorAll('section.step')].map("
+        "s => [s.dataset.step, s.querySelector('.line').textContent])"
+    )
+    found = dict(lines)
+    assert found["attn.scores"] == "S[3,3] = 1×1 + 1×2 = 3"  # of the chosen cell
+    assert found["attn.k"].startswith("K[1,1] = 2×")  # with the changed number
+    assert found["attn.q"] == ""  # its results are hidden
+    assert page.run("return getComputedStyle(document.querySelector('.line')).display") == "none"
+    if shutil.which("pdftotext"):
+        path = tmp_path / "paper.pdf"
+        path.write_bytes(base64.b64decode(made["data"]))
+        done = subprocess.run(["pdftotext", path, "-"], capture_output=True, check=True)
+        assert "S[3,3] = 1×1 + 1×2 = 3" in done.stdout.decode()
 
 
 @pytest.mark.slow
@@ -417,14 +478,18 @@ def test_two_runs_stand_side_by_side(driver: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_assistive_technology_can_use_a_comparison(driver: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--grad",), ("compare",)], ids=["run", "grad", "compare"])
+@pytest.mark.parametrize("sample", [path.stem for path in folder().glob("*.yaml")])
+def test_assistive_technology_can_use_every_page(
+    opened: Opened, sample: str, options: tuple[str, ...]
+) -> None:
     script = _axe()
-    path = tmp_path / "both.html"
-    done = cli("compare", _sample("two_heads"), "--html", "-o", str(path))
-    assert done.returncode == 0, done.stderr.decode()
-    page = Screen(driver, path).at(360, dark=False).go()
+    lang = ("--lang", "zh") if sample == "sentence_zh" else ()
+    page = opened(_sample(sample), *options, *lang)
     try:
-        page.fits_and_serves(script)
+        for width, dark in ((1300, True), (360, False)):
+            page.at(width, dark).go().settled()
+            page.fits_and_serves(script)
     finally:
         page.back()
 

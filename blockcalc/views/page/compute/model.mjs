@@ -40,6 +40,7 @@ import { calls, entries, patternOf, treeOf, valueOfTree } from "./trees.mjs";
  * @property {Record<string, string>} masks
  * @property {Record<string, string>} activations
  * @property {Record<string, string>} texts
+ * @property {Record<string, string>} axes the words for axes whose name is none in this language
  *
  * @typedef {{order: string, mask: string, eps: string, scale: string, activation: string}} Settings
  * @typedef {{name: string, at: number}} Place

@@ -156,13 +156,18 @@ class Page {
     }, QUIET);
   }
 
-  /** Show what an address says. @param {string} hash */
-  restore(hash) {
-    this.slices.run(this.restoring(hash));
+  /** Show what an address says. @param {string} hash @param {boolean} [there] whether to go where it says */
+  restore(hash, there = true) {
+    this.slices.run(this.restoring(hash, there));
   }
 
-  /** @param {string} hash @returns {Generator<void, void>} */
-  *restoring(hash) {
+  /** Take back the last change; what is in sight stays, so that its numbers are seen to move. */
+  undo() {
+    this.restore(this.past.pop() ?? "", false);
+  }
+
+  /** @param {string} hash @param {boolean} [there] @returns {Generator<void, void>} */
+  *restoring(hash, there = true) {
     readModel(hash, this.model);
     if (this.stale || this.status.changes() !== this.computed) {
       this.stale = true;
@@ -172,7 +177,7 @@ class Page {
     }
     this.view = readView(hash, this.model);
     yield* this.showing();
-    this.reveal();
+    if (there) this.reveal();
   }
 
   /** Bring what the address names into sight. */
@@ -254,11 +259,12 @@ class Page {
       if (copy !== undefined) this.status.copy(copy, /** @type {HTMLElement} */ (box.querySelector(".copies output")));
       if (go) (document.getElementById(`step-${go}`) ?? document.getElementById("given"))?.scrollIntoView();
       if (target.id === "close") this.choose(null);
+      if (target.id === "take-back") this.undo();
     });
-    this.on("undo", () => this.restore(this.past.pop() ?? ""));
+    this.on("undo", () => this.undo());
     this.on("reset", () => {
       this.remember();
-      this.restore("");
+      this.restore("", false);
     });
     this.on("link", () => this.status.copy(`${location.href.split("#")[0]}#${this.address()}`, null));
     this.on("heat", () => {
@@ -270,6 +276,7 @@ class Page {
       this.show();
     });
     addEventListener("hashchange", () => this.restore(location.hash));
+    addEventListener("beforeprint", () => this.sections.lines((name) => (this.isHidden(name) ? "" : this.panel.printed(name, this.view.chosen))));
   }
 
   /** @param {string} id @param {() => void} act */

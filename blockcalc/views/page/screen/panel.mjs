@@ -94,8 +94,9 @@ export class Panel {
     const { edits, data } = this.model;
     const file = this.file(place);
     const now = edits.get(place.name)?.get(place.at);
-    const said = now === undefined ? "" : ` ${data.texts.file}: ${file}`;
-    return this.field(data.texts.given, now ?? file, said);
+    const field = this.field(data.texts.given, now ?? file, now === undefined ? "" : ` ${data.texts.was.replace("{file}", file)} `);
+    if (now !== undefined) field.append(button(data.texts.undo, { id: "take-back" }));
+    return field;
   }
 
   /** @param {Place} place */
@@ -125,6 +126,13 @@ export class Panel {
     const said = this.box.querySelector(".typing output");
     if (said) said.textContent = ` ${this.model.data.texts.number}`;
     this.box.querySelector("#typed")?.setAttribute("aria-invalid", "true");
+  }
+
+  /** Give the line of the chosen cell of a step, else of its first, for paper. @param {string} name @param {Place | null} chosen */
+  printed(name, chosen) {
+    const step = this.model.byName.get(name);
+    if (!step?.worked || !step.cells) return "";
+    return lineOf(this.model, { name, at: chosen?.name === name ? chosen.at : 0 }).text;
   }
 
   /** Name the matrices that a cell is computed from, and those that use it. @param {Place} place */

@@ -79,6 +79,7 @@ export class Sections {
     if (mark) mark.textContent = String(number);
     const hide = button(texts["hide.one"], { class: "hide", "data-hide": step.name, "aria-pressed": "false" });
     section.querySelector("h4")?.append(" ", hide);
+    section.append(element("p", { class: "line printed" }));
     return section;
   }
 
@@ -130,11 +131,30 @@ export class Sections {
       return bottom > 0 && above < innerHeight;
     });
     for (const box of new Set([...seen, ...boxes])) {
-      for (const cell of /** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll("td.cell"))) {
+      const cells = /** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll("td.cell"));
+      /** @type {Place[]} */
+      const places = [];
+      for (const cell of cells) {
         const place = placeOf(cell);
-        paint(model, cell, place, look(place), top(place.name));
+        places.push(place);
+        model.noise.of(place.name, place.at); // in parts: the digits of a column ask for that of all its rows
         yield;
       }
+      for (const [i, place] of places.entries()) {
+        paint(model, cells[i], place, look(place), top(place.name));
+        yield;
+      }
+    }
+  }
+
+  /**
+   * Write the arithmetic of a cell of each step, for paper.
+   * @param {(name: string) => string} line gives it, or nothing
+   */
+  lines(line) {
+    for (const step of this.model.steps) {
+      const box = document.getElementById(`step-${step.name}`)?.querySelector(".line");
+      if (box) box.textContent = line(step.name);
     }
   }
 

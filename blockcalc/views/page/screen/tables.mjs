@@ -108,7 +108,8 @@ export function* tables(model, matrix, whole, into, made) {
 }
 
 /** @param {Model} model @param {string} axis @param {number} k */
-const said = (model, axis, k) => model.data.texts.lead.replace("{axis}", axis).replace("{n}", String(k + 1));
+const said = (model, axis, k) =>
+  model.data.texts.lead.replace("{axis}", model.data.axes[axis] ?? axis).replace("{n}", String(k + 1));
 
 /** @param {Model} model @param {number} span */
 function gap(model, span) {
@@ -172,7 +173,8 @@ export function paint(model, cell, { name, at }, { instead, shaded, verdict }, t
   if (cell.textContent !== text) cell.textContent = text;
   const bare = instead !== null;
   const finite = Number.isFinite(x);
-  const level = shaded && !bare && finite && top ? Math.ceil((SHADES * Math.abs(x)) / top) : 0;
+  // round-off, which is shown as 0, has no shade
+  const level = shaded && !bare && finite && top && text !== "0" ? Math.ceil((SHADES * Math.abs(x)) / top) : 0;
   const before = model.original[name];
   const changed = !bare && before !== undefined && at < before.length && !same(before[at], x, top);
   const own = ["cell", bare && "hidden", !bare && !finite && "infinite", changed && "changed",
