@@ -11,7 +11,7 @@ from blockcalc.check.carried import Carried
 from blockcalc.check.judge import Judged, Judgement
 from blockcalc.messages import say
 from blockcalc.messages.words import say_count, sentences
-from blockcalc.nn.settings import NormSettings
+from blockcalc.nn.settings import NormSettings, SoftmaxSettings
 from blockcalc.notation.quantities import significant
 from blockcalc.ops.evaluate import evaluate
 from blockcalc.ops.expr import At, Binary, Call, Expr, Fold, walk
@@ -259,7 +259,8 @@ def _of_section(carried: Carried, own: Judged, at: At, form: Format) -> Iterator
         top = float(row.max())
         if np.isneginf(top):
             yield "blind", top
-        if top > np.log(form.largest):
+        in_e = isinstance(section.settings, SoftmaxSettings) and not section.settings.base2
+        if in_e and top > np.log(form.largest):
             yield "exp", top
         given = own.answer.values[at[:-1]]
         if given.ndim and np.isnan(given).all():

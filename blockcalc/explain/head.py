@@ -174,7 +174,7 @@ def _conventions(section: Section) -> Iterator[str]:
     if isinstance(own, AttentionSettings):
         yield from _of_attention(own)
     elif isinstance(own, SoftmaxSettings):
-        yield say(f"convention.softmax.{own.form}")
+        yield say(f"convention.softmax.{own.form}{'.base2' * own.base2}")
     elif isinstance(own, NormSettings):
         key = "sample" if own.sample else section.kind
         yield say(f"convention.{key}", name=name, eps=plain(own.eps))

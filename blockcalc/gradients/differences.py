@@ -142,7 +142,7 @@ class _LossOfEntry:
             if isinstance(eq.op, Quotient):
                 change, divisor = eq.op.aligned([np.abs(moved[0] - base[0]), base[1]])
                 relative = np.where(divisor == 0, 0.0, change / divisor)
-            elif any(isinstance(e, Call) and e.function in CURVED for e in walk(eq.op.body)):
+            elif any(_curved(e) for e in walk(eq.op.body)):
                 relative = np.abs(moved[0] - base[0])
             else:
                 return 0.0
@@ -178,6 +178,15 @@ def _difference(name: str, moved: _LossOfEntry, exact: Array, top: float) -> Dif
 
 
 CURVED = ("exp", "ln", "tanh", "erfc")
+
+
+def _curved(e: Expr) -> bool:
+    """Tell whether a node is a curved function, or a power of a constant."""
+    if isinstance(e, Binary):
+        return e.op == "^" and isinstance(e.left, Num)
+    return isinstance(e, Call) and e.function in CURVED
+
+
 ENOUGH = 1e-3  # an estimate with a larger error, relative to the largest gradient, is not used
 
 

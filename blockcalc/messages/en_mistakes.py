@@ -51,7 +51,7 @@ TEXTS: dict[str, str] = {
     "mistake.softmax_all": "these are the values of one softmax over all {over} scores",
     "mistake.softmax_sum_of_key": "these are the exponentials with column j divided by the sum of row j",
     "mistake.softmax_no_exp": "these are the values without exp: the scores themselves over their sum",
-    "mistake.softmax_base2": "these are the values with powers of 2, not of e",
+    "mistake.softmax_base2": "these are the values with powers of {taken}, not of {base}",
     "mistake.softmax_plus_one": "these are the values with {one} added to the sum of the row",
     "mistake.softmax_not_normalized": "these are the values without the division by the sum of the row",
     "mistake.softmax_twice": "these are the values of the softmax taken twice",

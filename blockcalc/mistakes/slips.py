@@ -92,6 +92,8 @@ def _changed(
                     yield "slip_sign", Fold(op, (*others, -term))
                 yield from below(term, lambda e, i=i: Fold(op, (*terms[:i], e, *terms[i + 1 :])))  # type: ignore[misc]
         case Binary(op=op, left=left, right=right):
+            if op == "^" and isinstance(left, Num) and _at(right, number) == 0:
+                yield "slip_exp_zero", Num(0.0)
             yield from _binary(op, left, right, counts)
             yield from below(left, lambda e: Binary(op, e, right))
             yield from below(right, lambda e: Binary(op, left, e))

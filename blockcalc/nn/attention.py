@@ -14,7 +14,7 @@ import numpy as np
 
 from blockcalc.nn.dropout import dropout
 from blockcalc.nn.layers import elementwise, linear, softmax
-from blockcalc.nn.settings import AttentionSettings
+from blockcalc.nn.settings import AttentionSettings, SoftmaxSettings
 from blockcalc.nn.spec import AttentionSpec
 from blockcalc.ops.elementwise import Elementwise, Masked
 from blockcalc.ops.expr import Expr, Num, call, sqrt
@@ -239,5 +239,5 @@ def attention(b: Builder, x: Ref, spec: AttentionSpec) -> Ref:
             added=b.has(f"{name}.{ADDED}"),
         )
         s = masked(b, scaled(b, s, spec, q.shape[-1]), spec)
-        p = softmax(b, f"{name}.weights", "P", s, form, "weights")
+        p = softmax(b, f"{name}.weights", "P", s, SoftmaxSettings(form, spec.base2), "weights")
         return output(b, x, spec, dropout(b, f"{name}.weights", p, spec.dropout), v)

@@ -15,7 +15,7 @@ from blockcalc.nn.dropout import dropout
 from blockcalc.nn.settings import FfnSettings, SoftmaxSettings
 from blockcalc.nn.spec import FfnSpec
 from blockcalc.ops.elementwise import Elementwise, Quotient, Shifted
-from blockcalc.ops.expr import Expr, exp, ratio
+from blockcalc.ops.expr import Expr, Num, call, exp, power_of_2, ratio
 from blockcalc.ops.matmul import MatMul
 from blockcalc.ops.op import Gradient, Ref
 from blockcalc.ops.reduce import Reduce
@@ -56,19 +56,23 @@ def linear(
     return b.add(name, symbol, MatMul(transpose_b=out_in), *operands, part=part)
 
 
-def softmax(b: Builder, name: str, symbol: str, s: Ref, form: str, part: str = "") -> Ref:
+def softmax(
+    b: Builder, name: str, symbol: str, s: Ref, settings: SoftmaxSettings, part: str = ""
+) -> Ref:
     """Softmax of each row, step by step; the shape of ``s`` is kept.
 
     ``plain`` is exp(s) divided by its row sum; ``shifted`` subtracts the row maximum first, which
-    does not change the result but keeps the exponentials within range.
+    does not change the result but keeps the exponentials within range. With ``base2`` the powers
+    are those of 2.
     """
-    with b.section(name, "softmax", s, settings=SoftmaxSettings(form), short="softmax",
-                   gradient=softmax_gradient):  # fmt: skip
-        if form == "shifted":
+    two = settings.base2
+    with b.section(name, "softmax", s, settings=settings, short="softmax_2" if two else "softmax",
+                   gradient=softmax_gradient_base2 if two else softmax_gradient):  # fmt: skip
+        if settings.form == "shifted":
             top = b.add(f"{name}.max", "m", Reduce("max"), s)
             op = Shifted.on(lambda a, m: a - m, s, top)
             s = b.add(f"{name}.shifted", "S_shifted", op, s, top)
-        e = elementwise(b, f"{name}.exp", "E", exp, s)
+        e = elementwise(b, f"{name}.exp", "E", power_of_2 if two else exp, s)
         total = b.add(f"{name}.sum", "r", Reduce("sum"), e)
         return b.add(name, symbol, Quotient.on(ratio, e, total), e, total, part=part)
 
@@ -80,11 +84,24 @@ def gradient_product(write: Write, g: Ref, y: Ref) -> Ref:
 
 def softmax_gradient(write: Write, quotient: Equation, g: Ref) -> Gradient:
     """Write dS = P ⊙ (dP - Σ dP ⊙ P), the sum over each row."""
+    return _softmax_gradient(write, quotient, g, lambda p, d, r: p * (d - r))
+
+
+def softmax_gradient_base2(write: Write, quotient: Equation, g: Ref) -> Gradient:
+    """Write dS = ln 2 · P ⊙ (dP - Σ dP ⊙ P): the derivative of 2^s is 2^s ln 2."""
+    return _softmax_gradient(write, quotient, g, lambda p, d, r: LN_2 * p * (d - r))
+
+
+LN_2 = call("ln", Num(2.0))
+
+
+def _softmax_gradient(
+    write: Write, quotient: Equation, g: Ref, function: Callable[..., Expr]
+) -> Gradient:
     p = quotient.out
     product = gradient_product(write, g, p)
     total = write("row_sum", Reduce("sum"), product)
-    op = Elementwise.on(lambda p, d, r: p * (d - r), p, g, total)
-    return [("", op, (p, g, total))]
+    return [("", Elementwise.on(function, p, g, total), (p, g, total))]
 
 
 def feed_forward(b: Builder, x: Ref, spec: FfnSpec) -> Ref:

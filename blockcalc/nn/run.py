@@ -81,8 +81,11 @@ def run(spec: Spec, dtype: str = "float64") -> Trace:
     program = build(spec)
     check_size(spec, program)
     arrays = _cast(spec, dtype)
-    plain = SoftmaxSettings("plain")
-    watched = {s.inputs[0].name for s in program.sections if s.settings == plain}
+    watched = {
+        s.inputs[0].name
+        for s in program.sections
+        if isinstance(s.settings, SoftmaxSettings) and s.settings.form == "plain"
+    }
     values = dict(arrays)
     for step in steps(program, arrays, spec.rounding):
         values[step.equation.out.name] = step.value

@@ -59,9 +59,17 @@ class AttentionSettings(Settings):
 
 @dataclass(frozen=True)
 class SoftmaxSettings(Settings):
-    """``form`` is ``plain``, or ``shifted`` by the maximum of each row."""
+    """``form`` is ``plain``, or ``shifted`` by the maximum of each row.
+
+    ``base2`` takes powers of 2 in place of e.
+    """
 
     form: str
+    base2: bool = False
+
+    def facts(self) -> dict[str, Any]:
+        """Give the settings as they appear in the JSON export; the base only if it is 2."""
+        return {"form": self.form} | ({"base": 2} if self.base2 else {})
 
 
 @dataclass(frozen=True)

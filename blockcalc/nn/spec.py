@@ -60,6 +60,8 @@ class AttentionSpec:
         A factor, ``"none"``, or None for 1/√d_head.
     softmax : str or None
         ``plain``, ``shifted``, or None to choose by the scores.
+    base2 : bool
+        Whether the softmax takes powers of 2 in place of e.
     n_heads, n_kv_heads : int
         The number of query heads, and of key heads, which they share.
     qkv_layout : str
@@ -84,6 +86,7 @@ class AttentionSpec:
     rope: RopeSpec | None = None
     dropout: float = 0.0
     by_batch: tuple[str, ...] = ()
+    base2: bool = False
 
 
 @dataclass(frozen=True)

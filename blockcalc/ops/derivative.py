@@ -65,6 +65,8 @@ def _binary(op: str, a: Expr, b: Expr, which: int) -> Expr:
         case "/":
             second = over(times(a, db), b**2.0)
             return plus(over(da, b), ZERO if second == ZERO else negative(second))
+        case _ if isinstance(a, Num):  # a power of a constant, such as 2^x
+            return times(times(Binary("^", a, b), call("ln", a)), db)
         case _:
             assert isinstance(b, Num)
             if 0 < b.value < 1:

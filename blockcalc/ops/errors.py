@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ UP, TINY = 1.0 + 2.0**-30, 2.0**-1070  # more than the rounding errors in comput
 ROUNDINGS: dict[str, float] = {
     "+": 1, "-": 1, "*": 1, "/": 2, "ratio": 2, "over": 2, "sqrt": 1,
     "exp": 8, "tanh": 8, "cos": 8, "sin": 8, "erfc": 10, "ln": 8,
-    "max": 0, "abs": 0, **dict.fromkeys(SELECTIONS, 0),
+    "2^": 8, "max": 0, "abs": 0, **dict.fromkeys(SELECTIONS, 0),
 }  # fmt: skip
 """How many units each operation may be off by, relative to its result.
 
@@ -85,13 +86,7 @@ def nan_as_inf(bound: Value) -> Value:
 
 
 def gamma(n: int, unit: float) -> float:
-    """Bound the relative error of n roundings in a row, γ_n = n u / (1 - n u), or infinity.
-
-    Examples
-    --------
-    >>> gamma(2, 0.25)
-    1.0
-    """
+    """Bound the relative error of n roundings in a row, γ_n = n u / (1 - n u), or infinity."""
     return n * unit / (1 - n * unit) if n * unit < 1 else math.inf
 
 
@@ -172,6 +167,8 @@ class _Work:
                 return self._logistic(self.ball(left), self.ball(power))
             case Binary("+" | "-"):
                 return self._sum(e)
+            case Binary("^", Num(2.0) as base, power) if not isinstance(power, Num):
+                return self._apply("2^", Binary("^", base, Slot(0)), [self.ball(power)])
             case Binary(op=op, left=left, right=right):
                 parts = [self.ball(left), self.ball(right)]
                 return self._apply(op, Binary(op, Slot(0), Slot(1)), parts)
@@ -311,8 +308,8 @@ def _power(v: list[Value], s: list[Value], d: list[Value]) -> Value:
     return sum(math.comb(n, k) * _times(top ** (n - k), d[0] ** k) for k in range(1, n + 1))
 
 
-def _exp(v: list[Value], s: list[Value], d: list[Value]) -> Value:
-    return _times(np.exp(v[0] + s[0] + d[0]), -np.expm1(-d[0]))
+def _exp(v: list[Value], s: list[Value], d: list[Value], log: float = 1.0) -> Value:  # of the base
+    return _times(np.exp(log * (v[0] + s[0] + d[0])), -np.expm1(-log * d[0]))
 
 
 def _sqrt(v: list[Value], s: list[Value], d: list[Value]) -> Value:
@@ -344,7 +341,8 @@ def _mask(v: list[Value], s: list[Value], d: list[Value]) -> Value:
 SPREADS: dict[str, Spread] = {
     "*": _product, "/": _quotient, "ratio": _quotient, "over": _over, "^": _power,
     "ln": lambda v, s, d: np.where(np.equal(d[0], 0), 0.0, d[0] / _nearest(v[0], s[0], d[0])),
-    "abs": lambda v, s, d: d[0], "exp": _exp, "sqrt": _sqrt, "tanh": _tanh, "erfc": _erfc,
+    "abs": lambda v, s, d: d[0], "exp": _exp, "2^": partial(_exp, log=math.log(2)),
+    "sqrt": _sqrt, "tanh": _tanh, "erfc": _erfc,
     **dict.fromkeys(("cos", "sin"), lambda v, s, d: np.minimum(d[0], 2.0)),
     "max": lambda v, s, d: np.maximum(*d), "step": _step, "allowed": _step, "mask": _mask,
 }  # fmt: skip

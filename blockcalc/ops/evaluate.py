@@ -280,11 +280,12 @@ def _exact_binary(op: str, a: Fraction | None, b: Fraction | None) -> Fraction |
 
 
 MOST_POWER = 8  # a fraction to a larger power has too many digits
+MOST_POWER_OF_2 = 64
 
 
 def _exact_power(a: Fraction, b: Fraction) -> Fraction | None:
     """Raise to a whole or a half power."""
-    if abs(b) > MOST_POWER or (a == 0 and b < 0):
+    if abs(b) > (MOST_POWER_OF_2 if a == 2 else MOST_POWER) or (a == 0 and b < 0):
         return None
     if b.denominator == 1:
         return a ** int(b)

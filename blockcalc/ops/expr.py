@@ -172,6 +172,11 @@ def exp(x: Expr | float) -> Expr:
     return call("exp", x)
 
 
+def power_of_2(x: Expr | float) -> Expr:
+    """Build a power of 2."""
+    return Binary("^", Num(2.0), lift(x))
+
+
 def ratio(a: Expr, b: Expr) -> Expr:
     """Build a quotient with 0/0 = 0."""
     return call("ratio", a, b)

@@ -120,11 +120,12 @@ def _attention(
     layout = attn.get("qkv_layout") or "blocks"
     rope = _rope(c, attn, keys, (heads, kv_heads), out_in) if "rope" in attn else None
     masks = {key: c.arrays.get(f"{keys}attn.mask.{key}") for key in ("keep", "add")}
+    softmax = attn.get("softmax") or {}
     by_batch = tuple(k for k, m in masks.items() if m is not None and m.shape[-3:-2] == (1,))
     return AttentionSpec(
         "attn",
         attn.get("scale"),
-        attn.get("softmax"),
+        softmax.get("form"),
         heads,
         kv_heads,
         layout,
@@ -132,6 +133,7 @@ def _attention(
         rope,
         p,
         by_batch,
+        bool(softmax.get("base")),
     )
 
 

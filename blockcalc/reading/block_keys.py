@@ -104,6 +104,21 @@ def _scale(c: Checker, value: Any, path: Path) -> float | str | None:
     return c.number(value, path)
 
 
+@kind(lambda: either({"enum": [*SOFTMAX]}, section(_SOFTMAX, "attn.softmax.")))
+def _softmax(c: Checker, value: Any, path: Path) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return c.mapping(value, path, _SOFTMAX)
+    return {"form": c.words(value, path, SOFTMAX, "attn.softmax")}
+
+
+@kind({"enum": [2, "e"]})
+def _base(c: Checker, value: Any, path: Path) -> bool:
+    """Read the base of a softmax; whether it is 2."""
+    if value not in (2, "e") or value is True:
+        c.fault(path, say("softmax.base", got=quoted(value)))
+    return bool(value == 2)
+
+
 @kind(lambda: section(_ATTENTION, "attn."))
 def attention(c: Checker, value: Any, path: Path) -> dict[str, Any]:
     """Read an attention: its weights, separate or fused, or a given output."""
@@ -151,13 +166,14 @@ _ATTENTION: dict[str, Kind] = {
     "n_kv_heads": count,
     "qkv_layout": word(*QKV_LAYOUTS),
     "scale": _scale,
-    "softmax": word(*SOFTMAX),
+    "softmax": _softmax,
     "causal": flag,
     "rope": _rope,
     "mask": _mask,
     "padding": _padding,
     "out": tokens_by_features,
 }
+_SOFTMAX: dict[str, Kind] = {"base": _base, "form": word(*SOFTMAX)}
 _ROPE: dict[str, Kind] = {
     "theta": _theta,
     "style": word("half", "interleaved"),

@@ -24,7 +24,7 @@ CAUSAL = np.tri(3, dtype=bool)
 FORMS = ["plain", "shifted"]
 
 
-def block(form: str = "plain", **attn: Any) -> Block:
+def block(form: Any = "plain", **attn: Any) -> Block:
     """Give a block with one head whose queries and keys are x itself."""
     own = {"w_q": ONE, "w_k": ONE, "w_v": ONE, "softmax": form, **attn}
     return block_of({"x": X.tolist(), "attn": own})
@@ -80,6 +80,19 @@ def test_without_exp() -> None:
 def test_powers_of_two(form: str) -> None:
     found = one(block(form), "softmax_base2", "attn.weights")
     assert close(found, 2**S / (2**S).sum(axis=1, keepdims=True))
+
+
+def test_powers_of_e_where_the_base_is_2() -> None:
+    own = block({"base": 2})
+    assert close(own.trace["attn.weights"], 2**S / (2**S).sum(axis=1, keepdims=True))
+    found = one(own, "softmax_base2", "attn.weights")
+    assert close(found, np.exp(S) / np.exp(S).sum(axis=1, keepdims=True))
+    shifted = block({"base": 2, "form": "shifted"})
+    found = one(shifted, "softmax_plus_one", "attn.weights", one="2^(−m)")
+    assert close(found, 2**S / (1 + (2**S).sum(axis=1, keepdims=True)))
+    taken = "2^(S_ij − m_j)"
+    a, b = (one(x, "softmax_wrong_max", "attn.weights.exp", taken=taken) for x in (own, shifted))
+    assert close(a, b)
 
 
 def test_plus_one() -> None:

@@ -11,7 +11,7 @@ from blockcalc.nn.activations import ACTIVATIONS
 from blockcalc.ops.elementwise import Elementwise
 from blockcalc.ops.errors import gamma
 from blockcalc.ops.evaluate import FUNCTIONS as FUNCTIONS_OF_TREES
-from blockcalc.ops.expr import Name, Slot, call, exp, ratio, sqrt
+from blockcalc.ops.expr import Name, Slot, call, exp, power_of_2, ratio, sqrt
 from blockcalc.ops.matmul import MatMul
 from blockcalc.ops.op import Array, Op, Ref
 from blockcalc.ops.reduce import Reduce
@@ -169,6 +169,7 @@ def test_every_function_is_worked_exactly() -> None:
 
 FUNCTIONS = {
     "exp": exp(Slot(0)),
+    "power of 2": power_of_2(Slot(0)),
     "sqrt": sqrt(Slot(0)),
     "tanh": call("tanh", Slot(0)),
     "erfc": call("erfc", Slot(0)),

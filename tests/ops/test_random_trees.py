@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from blockcalc.ops.elementwise import Elementwise
-from blockcalc.ops.expr import Binary, Expr, Num, Slot, call, exp, sqrt, walk
+from blockcalc.ops.expr import Binary, Expr, Num, Slot, call, exp, power_of_2, sqrt, walk
 from blockcalc.ops.op import Array, Ref
 from blockcalc.program.bounds import NUMBERS
 from tests.ops.exact import DIGITS, cell, mpmath
@@ -37,6 +37,8 @@ def _tree(rng: np.random.RandomState, depth: int) -> Expr:
         return inner() ** float(rng.randint(2, 4))
     if kind == 10:
         return call("max", 0.0, inner()) if rng.randint(2) else sqrt(inner() ** 2.0)
+    if kind == 11 and rng.randint(2):
+        return power_of_2(inner() * Slot(rng.randint(2)))
     return inner() / (1.0 + exp(inner()))
 
 

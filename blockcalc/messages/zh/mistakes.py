@@ -51,7 +51,7 @@ TEXTS: dict[str, str] = {
     "mistake.softmax_all": "这些是对全部 {over} 个分数做一次 softmax 得到的值",
     "mistake.softmax_sum_of_key": "这些是指数的第 j 列除以第 j 行之和得到的值",
     "mistake.softmax_no_exp": "这些是没有取指数得到的值：分数本身除以它们的和",
-    "mistake.softmax_base2": "这些是用 2 的幂而不是 e 的幂得到的值",
+    "mistake.softmax_base2": "这些是用 {taken} 的幂而不是 {base} 的幂得到的值",
     "mistake.softmax_plus_one": "这些是在该行之和上加了 {one} 得到的值",
     "mistake.softmax_not_normalized": "这些是没有除以该行之和得到的值",
     "mistake.softmax_twice": "这些是做了两次 softmax 得到的值",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -12,64 +11,15 @@ from blockcalc.mistakes.alternative import Alternative, Block, Mistake, copied, 
 from blockcalc.mistakes.attention.masks import unmasked
 from blockcalc.mistakes.attention.scores import SOFTMAX, Attention, attentions
 from blockcalc.mistakes.attention.seen import with_nan
+from blockcalc.mistakes.attention.sums import Last, Sum16
 from blockcalc.ops.elementwise import Elementwise
-from blockcalc.ops.expr import Num, Slot, exp
-from blockcalc.ops.movement import Movement
-from blockcalc.ops.op import Array, Axes, Op, Ref, Shape
+from blockcalc.ops.expr import Binary, Expr, Num, Slot, exp, power_of_2
+from blockcalc.ops.op import Ref
 from blockcalc.ops.reduce import Reduce
-from blockcalc.program.bounds import NUMBERS
 from blockcalc.program.program import Equation
 from blockcalc.records import dataclass
 
-# operations that only a mistake needs ------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Last(Movement):
-    """Some axes moved last and joined, so that a reduction over them is one along the last axis."""
-
-    moved: tuple[int, ...]
-    word = "last"
-
-    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
-        axes, shape = refs[0].axes, refs[0].shape
-        kept = [i for i in range(len(axes)) if i not in self.moved]
-        long = math.prod(shape[i] for i in self.moved)
-        return (*(axes[i] for i in kept), "all"), (*(shape[i] for i in kept), long)
-
-    def forward(self, xs: Sequence[Array]) -> Array:
-        kept = tuple(i for i in range(xs[0].ndim) if i not in self.moved)
-        turned = xs[0].transpose(*kept, *self.moved)
-        return np.asarray(turned.reshape(*(xs[0].shape[i] for i in kept), -1))
-
-
-@dataclass(frozen=True)
-class Sum16(Op):
-    """A sum along the last axis, rounded to a 16-bit format after each addition, or at the end."""
-
-    format: str
-    each: bool
-
-    def result(self, refs: Sequence[Ref]) -> tuple[Axes, Shape]:
-        return refs[0].axes[:-1], refs[0].shape[:-1]
-
-    def forward(self, xs: Sequence[Array]) -> Array:
-        if not self.each:
-            return self._kept(xs[0].sum(axis=-1))
-        total = np.zeros(xs[0].shape[:-1])
-        for i in range(xs[0].shape[-1]):
-            total = self._kept(total + self._kept(xs[0][..., i]))
-        return total
-
-    def _kept(self, x: Array) -> Array:
-        return NUMBERS[self.format](x)
-
-    def bound(self, xs: Sequence[Array], errors: Sequence[Array], unit: float) -> Array:
-        """Bound the error; if terms are uncertain, each rounding may go the other way."""
-        roundings = 2 * xs[0].shape[-1] if self.each else 1
-        lost = roundings * 2 * NUMBERS[self.format].unit * np.abs(xs[0]).sum(axis=-1)
-        error = errors[0].sum(axis=-1)
-        return np.asarray(np.where(error > 0, error + lost, 0.0))
+RAISED: dict[str, Callable[[Expr], Expr]] = {"e": exp, "2": power_of_2}
 
 
 @dataclass(frozen=True)
@@ -91,6 +41,13 @@ class Softmax:
     @property
     def shifted(self) -> bool:
         return "weights.max" in self.parts
+
+    @property
+    def base(self) -> str:
+        """Give the base of its powers, as a sentence writes it."""
+        op = self.parts["weights.exp"].op
+        assert isinstance(op, Elementwise)
+        return "2" if isinstance(op.body, Binary) else "e"
 
     @property
     def total(self) -> Equation | None:
@@ -215,9 +172,11 @@ def softmax_no_exp(s: Softmax) -> Iterator[Alternative]:
 
 @_each
 def softmax_base2(s: Softmax) -> Iterator[Alternative]:
-    """Use powers of 2 instead of e."""
-    body = exp(Slot(0) * Num(math.log(2)))
-    yield Alternative((instead(s.parts["weights.exp"], Elementwise(body)),))
+    """Use powers of 2 instead of e, or of e instead of 2."""
+    other = "e" if s.base == "2" else "2"
+    words = {"taken": other, "base": s.base}
+    body = RAISED[other](Slot(0))
+    yield Alternative((instead(s.parts["weights.exp"], Elementwise(body)),), words=words)
 
 
 @_each
@@ -233,10 +192,10 @@ def softmax_plus_one(s: Softmax) -> Iterator[Alternative]:
         used = instead(s.weights, s.weights.op, s.weights.inputs[0], more.out)
         yield Alternative((more, used), words={"one": "1", "at": "later"})
     if s.shifted:
-        unseen = Elementwise(Slot(0) + exp(Num(-1.0) * Slot(1)))
+        unseen = Elementwise(Slot(0) + RAISED[s.base](Num(-1.0) * Slot(1)))
         top = s.parts["weights.max"].out
         yield Alternative(
-            (plain, instead(s.total, unseen, plain.out, top)), words={"one": "e^(−m)"}
+            (plain, instead(s.total, unseen, plain.out, top)), words={"one": f"{s.base}^(−m)"}
         )
 
 
@@ -288,17 +247,19 @@ def softmax_wrong_max(s: Softmax) -> Iterator[Alternative]:
     top, less = parts["weights.max"], parts["weights.shifted"]
     more = () if s.shifted else (parts["weights.exp"],)
     own = () if s.shifted else (top,)
-    words = {"taken": "e^(S_ij − m_j)"}
+    words = {"taken": f"{s.base}^(S_ij − m_j)"}
     yield Alternative((*own, s.along(less, queries), *more), words=words)
     moved = extra(f"{top.out.name}.last", Last(queries), s.scores)
     columns = (moved, instead(top, top.op, moved.out), s.along(less, queries))
-    yield Alternative((*columns, *more), words={"taken": "e^(S_ij − max_i S_ij)"})
+    yield Alternative((*columns, *more), words={"taken": f"{s.base}^(S_ij − max_i S_ij)"})
     steps, other = _exponentials(s)
     with np.errstate(all="ignore"):
-        large = not np.isfinite(np.exp(s.attention.block.trace.arrays[s.scores.name])).all()
+        power = np.exp2 if s.base == "2" else np.exp
+        large = not np.isfinite(power(s.attention.block.trace.arrays[s.scores.name])).all()
     if s.total is None or large:
         return
-    above, below = ("e^(S − m)", "e^S") if s.shifted else ("e^S", "e^(S − m)")
+    above, below = (f"{s.base}^(S − m)", f"{s.base}^S")
+    above, below = (above, below) if s.shifted else (below, above)
     words = {"taken": f"{above} / Σ {below}"}
     yield Alternative((*steps, instead(s.total, s.total.op, other)), words=words)
     if s.weights is not None:
