@@ -126,7 +126,7 @@ def test_each_fault_has_its_sentence_and_its_hint(
 
 
 def test_unknown_commands_are_offered_the_nearest(invoke: Invoke) -> None:
-    known = "run, step, grad, check, compare, cost, shapes, export, mistakes, new, import, weights, samples, schema, format, docs"
+    known = "run, step, grad, check, compare, cost, shapes, export, mistakes, new, design, import, weights, samples, schema, format, docs"
     said = "is not a command; type one of"
     for args, word, hint in (
         (("rnu",), "rnu", "\n  did you mean 'run'?"),

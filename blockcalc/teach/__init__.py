@@ -1,0 +1,1 @@
+"""For teachers: blocks designed to be worked by hand, worksheets, a quiz."""
