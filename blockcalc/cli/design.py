@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import signal
 import sys
@@ -66,8 +65,8 @@ class Sizes:
 
 
 SecondsOpt = Annotated[
-    float,
-    typer.Option("--time", metavar="SECONDS", min=0.1, max=86400, help=say("help.design.time")),
+    int,
+    typer.Option("--time", metavar="SECONDS", min=1, max=86400, help=say("help.design.time")),
 ]
 CountOpt = Annotated[
     int | None,
@@ -79,7 +78,7 @@ CountOpt = Annotated[
 def design(
     *,
     sizes: Sizes,
-    seconds: SecondsOpt = 20.0,
+    seconds: SecondsOpt = 20,
     count: CountOpt = None,
     screen: Annotated[Screen, Without("no_pager")],
     writing: Writing,
@@ -101,7 +100,7 @@ def design(
         note(say("design.interrupted", n=search.found))
         raise typer.Exit(130)
     if search.stopped:
-        note(say("design.stopped", seconds=f"{seconds:g}", n=search.found))
+        note(say("design.stopped", seconds=seconds, n=search.found))
 
 
 def _wanted(sizes: Sizes) -> Wanted:
@@ -124,7 +123,7 @@ def _wanted(sizes: Sizes) -> Wanted:
 class _Searching:
     """Searches for blocks with progress, until the time is up or Ctrl-C."""
 
-    def __init__(self, wanted: Wanted, seconds: float) -> None:
+    def __init__(self, wanted: Wanted, seconds: int) -> None:
         self.wanted, self.seconds = wanted, seconds
         self.stopped = self.interrupted = False
         self.found = 0
@@ -200,10 +199,10 @@ def _none(search: _Searching) -> Fault:
     if near.whole:
         told.append(say("design.near.whole", n=near.whole))
     key = "time" if search.stopped else "end"
-    why = say(f"design.none.{key}", seconds=f"{search.seconds:g}", tried=near.tried)
+    why = say(f"design.none.{key}", seconds=search.seconds, tried=near.tried)
     text = say("design.none", why=why, near=clauses(told or [say("design.near.scores")]))
     ways = [f"--max-den {2 * wanted.most}", f"--seed {wanted.seed + 1}"]
-    ways += [f"--time {math.ceil(3 * search.seconds)}"] if search.stopped else []
+    ways += [f"--time {3 * search.seconds}"] if search.stopped else []
     ways += [f"--tokens {wanted.tokens - 1}"] if wanted.tokens > 2 else []
     ways += ["--heads 1"] if wanted.heads > 1 else []
     return Fault(text, hint=say("design.none.hint", ways=", ".join(ways)))

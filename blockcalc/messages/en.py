@@ -683,6 +683,7 @@ TEXTS: dict[str, str] = {
     "docs.title.blocks": "Blocks of any kind",
     "docs.title.check": "Check numbers",
     "docs.title.costs": "Shapes and costs",
+    "docs.title.design": "Blocks to be worked by hand",
     "docs.title.format": "The input file",
     "docs.title.gradients": "The backward pass",
     "docs.title.house": "The house",

@@ -687,6 +687,7 @@ TEXTS: dict[str, str] = {
     "docs.title.blocks": "各种块",
     "docs.title.check": "检查算出的数",
     "docs.title.costs": "形状与开销",
+    "docs.title.design": "便于手算的块",
     "docs.title.format": "输入文件",
     "docs.title.gradients": "反向传播",
     "docs.title.house": "程序的结构",

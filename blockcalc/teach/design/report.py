@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from blockcalc.explain.document import Column, Heading, Listing, Piece, Remark
 from blockcalc.messages import say
 from blockcalc.messages.words import listed
-from blockcalc.teach.design.score import Design, is_variance, written
+from blockcalc.teach.design.score import Design, is_variance
 from blockcalc.teach.design.write import summary
 
 MOST_NAMED = 12  # mistakes that are named
@@ -21,7 +21,7 @@ def report(design: Design) -> Iterator[Piece]:
     rows = [
         (
             s.name,
-            written(s.worst),
+            s.text,
             "" if s.worst is None else str(s.denominator),
             f"{s.whole}/{s.numbers}",
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
@@ -14,7 +13,6 @@ from blockcalc.ops.op import Array
 from blockcalc.records import dataclass
 from blockcalc.teach.design.exact import Exact
 
-SAME_LENGTH = 0.25  # what a digit of the largest number of a step adds to the cost
 NO_FRACTION = 3.0  # the cost of a number that is no fraction
 MOST_SIZE = 99  # a number that is longer than two digits before the point is not short
 
@@ -33,6 +31,8 @@ class StepScore:
     whole : int
         How many are whole numbers.
     numbers : int
+    rounded : float
+        The largest where some are no fractions, as the rounded run has it.
     """
 
     name: str
@@ -40,6 +40,12 @@ class StepScore:
     worst: Fraction | None
     whole: int
     numbers: int
+    rounded: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """Write the longest number."""
+        return f"{self.rounded:g}" if self.worst is None else written(self.worst)
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,7 @@ def scored(data: Mapping[str, Any], most: int, exact_only: bool) -> Design | Non
 
 
 def _steps(own: Exact) -> Iterator[StepScore]:
+    trace = run(own.spec)
     for eq in own.program.equations:
         values = [v for v in own.values[eq.out.name].flat if not isinstance(v, float)]
         known = [v for v in values if v is not None]
@@ -121,7 +128,9 @@ def _steps(own: Exact) -> Iterator[StepScore]:
             worst = None
         bottom = max((v.denominator for v in known), default=1)
         whole = sum(v.denominator == 1 for v in known)
-        yield StepScore(eq.out.name, bottom, worst, whole, len(values))
+        own_run = np.abs(trace.arrays[eq.out.name])
+        largest = float(own_run[np.isfinite(own_run)].max())
+        yield StepScore(eq.out.name, bottom, worst, whole, len(values), largest)
 
 
 TELLING = ("query", "key", "value", "out", "residual", "hidden", "weighted")
@@ -159,7 +168,7 @@ def _same(a: Array, b: Array) -> bool:
     return a.shape == b.shape and bool((a == b).all())
 
 
-def written(x: Fraction | None) -> str:
+def written(x: Fraction) -> str:
     """Write a number as the table has it: as a decimal if it is short, else as a fraction.
 
     Examples
@@ -167,7 +176,5 @@ def written(x: Fraction | None) -> str:
     >>> [written(Fraction(x)) for x in ("1/4", "-1/3", "2")]
     ['0.25', '-1/3', '2']
     """
-    if x is None:
-        return "…"
     short = any(10**n % x.denominator == 0 for n in range(3))
-    return f"{float(x):g}" if short and math.isfinite(float(x)) else str(x)
+    return f"{float(x):g}" if short else str(x)

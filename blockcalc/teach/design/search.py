@@ -19,6 +19,7 @@ from blockcalc.teach.design.pools import (
     alike,
     columns_of,
     denominators,
+    is_square,
     plain,
     rational_rows,
 )
@@ -59,7 +60,7 @@ def candidates(wanted: Wanted, near: Near, pause: Callable[[], None]) -> Iterato
         rng = np.random.RandomState([wanted.seed, attempt])
         near.tried = attempt + 1
         pause()
-        start = _start(wanted, rng)
+        start = _start(wanted, rng, near)
         if start is None:
             continue
         for data in _values(wanted, start, rng, near, pause):
@@ -69,13 +70,13 @@ def candidates(wanted: Wanted, near: Near, pause: Callable[[], None]) -> Iterato
 # input and scores --------------------------------------------------------------------------------
 
 
-def _start(wanted: Wanted, rng: np.random.RandomState) -> Data | None:
+def _start(wanted: Wanted, rng: np.random.RandomState, near: Near) -> Data | None:
     """Choose the input, the mask, and the weights of queries and keys."""
     data: Data = {"norm": wanted.order, **wanted.given}
     data.setdefault("tokens", [f"t{i + 1}" for i in range(wanted.tokens)])
     data["attn"], data["ffn"] = wanted.part("attn"), wanted.part("ffn")
     for key in ("norm1", "norm2"):
-        data[key] = {"eps": 0, **wanted.part(key)} if wanted.exact else wanted.part(key)
+        data[key] = {"eps": 0, **wanted.part(key)}
     if "x" not in data:
         x = _input(wanted, rng)
         if x is None:
@@ -94,13 +95,17 @@ def _start(wanted: Wanted, rng: np.random.RandomState) -> Data | None:
         data.setdefault("round", {"decimals": DECIMALS})
     draw_masks(wanted, data, rng)
     entered = _entered(wanted, data)
+    if entered is None:
+        (x,), _ = whole(Exact({"x": data["x"], "attn": {"out": data["x"]}}, "residual1")["x"])
+        spread = wanted.d_model * (x**2).sum(axis=1) - x.sum(axis=1) ** 2
+        near.saw("norm1", int(is_square(spread).sum()))
     return data if entered is not None and draw_scores(wanted, data, entered, rng) else None
 
 
 def _input(wanted: Wanted, rng: np.random.RandomState) -> Array | None:
     """Draw tokens, no two alike; in pre-norm, rows whose σ is a fraction."""
     t, d = wanted.tokens, wanted.d_model
-    if wanted.order == "pre" and wanted.exact:
+    if wanted.order == "pre":
         pool = _short_rows(d)
         x = pool[rng.randint(len(pool), size=t)]
     else:
@@ -247,6 +252,6 @@ def _hidden(wanted: Wanted, data: Data, rng: np.random.RandomState) -> Iterator[
 def clips(hidden: Array) -> bool:
     """Tell whether an activation clips some entries, none of its columns is dead, no row empty."""
     live = hidden > 0
-    share = 1 - float(live.mean())
+    share = float((hidden < 0).mean())
     whole_columns = live.any(axis=0).all() and live.any(axis=1).all()
     return bool(CLIPPED[0] <= share <= CLIPPED[1] and whole_columns) and not alike(hidden)
