@@ -40,7 +40,7 @@ COMMANDS = {  # in the order of the help page, each with its module and function
     "export": "run:export",
     "mistakes": "check:mistakes",
     "new": "files:new",
-    "design": "design:design",
+    "design": "teach.design:design",
     "import": "files:import_",
     "weights": "files:weights",
     "samples": "files:samples",

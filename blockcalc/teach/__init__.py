@@ -1,1 +1,1 @@
-"""For teachers: blocks designed to be worked by hand, worksheets, a quiz."""
+"""What a teacher hands out: worksheets with blanks and their keys, and a quiz."""

@@ -59,7 +59,7 @@ NAMES = {
     "Schema", "Transformer", "Ctrl", "Dropout", "Hu", "Latin", "Trace", "True",
     "False", "Comparison", "Checked", "Cost", "Step", "Spec", "Windows", "beamer",
     "blockcalc", "callback", "cells", "cos", "dict", "dropout", "dtype", "eager",
-    "erf", "exp", "fish", "gelu", "header", "iconv", "llama", "mod",
+    "ab", "class", "erf", "exact", "exp", "fish", "gelu", "header", "iconv", "llama", "mod",
     "nan", "pandoc", "pdflatex", "pickle", "pip", "safetensors", "shell", "sigmoid",
     "sin", "softmax", "Tab", "tanh", "Textual", "theta", "token", "transformers", "xelatex", "zsh",
     "bash", "less", "auto", "tables", "normal", "blocks", "check", "costs",

@@ -102,7 +102,7 @@ TOKENS = "Number of tokens (128); overrides that of a file."
         (("run", "-zq"), "run has no option '-zq'\n  'blockcalc run --help' lists its options"),
         (("--xyzzy",), "run has no option '--xyzzy'\n  'blockcalc run --help' lists its options"),
         (("run", "--lr", "x"), "run has no option '--lr'\n  --lr is an option of step, grad, check, export"),
-        (("samples", "-o", "x"), "samples has no option '-o'\n  -o is an option of check, compare, cost, shapes, export, new, import"),
+        (("samples", "-o", "x"), "samples has no option '-o'\n  -o is an option of check, compare, cost, shapes, export, new, design, import"),
         (("cost", "--gated", "--plain"), "--gated and --plain contradict each other; choose one"),
         (("cost", "--no-bias", "--bias"), "--no-bias and --bias contradict each other; choose one"),
         (("run", "--digits", "4", "--digits", "5"), "--digits is given twice: 4 and 5"),

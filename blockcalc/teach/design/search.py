@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from blockcalc.nn.orders import NORM_KEYS
 from blockcalc.ops.op import Array
 from blockcalc.records import dataclass
 from blockcalc.teach.design.attention import draw_masks, draw_scores
@@ -75,7 +76,7 @@ def _start(wanted: Wanted, rng: np.random.RandomState, near: Near) -> Data | Non
     data: Data = {"norm": wanted.order, **wanted.given}
     data.setdefault("tokens", [f"t{i + 1}" for i in range(wanted.tokens)])
     data["attn"], data["ffn"] = wanted.part("attn"), wanted.part("ffn")
-    for key in ("norm1", "norm2"):
+    for key in NORM_KEYS[:2]:
         data[key] = {"eps": 0, **wanted.part(key)}
     if "x" not in data:
         x = _input(wanted, rng)
@@ -98,7 +99,7 @@ def _start(wanted: Wanted, rng: np.random.RandomState, near: Near) -> Data | Non
     if entered is None:
         (x,), _ = whole(Exact({"x": data["x"], "attn": {"out": data["x"]}}, "residual1")["x"])
         spread = wanted.d_model * (x**2).sum(axis=1) - x.sum(axis=1) ** 2
-        near.saw("norm1", int(is_square(spread).sum()))
+        near.saw(NORM_KEYS[0], int(is_square(spread).sum()))
     return data if entered is not None and draw_scores(wanted, data, entered, rng) else None
 
 
@@ -160,7 +161,13 @@ def _values(
     maps = _maps(wanted, weight, last)
     base = weight["residual1"]
     for found in _searched(
-        wanted, base, maps, rng, near, "norm1" if wanted.order == "post" else "norm2", True
+        wanted,
+        base,
+        maps,
+        rng,
+        near,
+        NORM_KEYS[0] if wanted.order == "post" else NORM_KEYS[1],
+        True,
     ):
         pause()
         yield _with(data, "attn", **{last: found.weight.tolist()})
@@ -220,7 +227,7 @@ def _ffn(
         exact = Exact(_with(own, "ffn", w_2=_zeros(f, d)), "residual2")
         base, act = exact["residual2"], exact["ffn.act"]
         post = wanted.order == "post"
-        for found in _searched(wanted, base, [act] * d, rng, near, "norm2", post):
+        for found in _searched(wanted, base, [act] * d, rng, near, NORM_KEYS[1], post):
             yield _with(own, "ffn", w_2=found.weight.tolist())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from blockcalc.errors import Fault, Place, UsageError
 from blockcalc.messages import say
 from blockcalc.messages.words import listed, require_word
-from blockcalc.nn.orders import ORDERS
+from blockcalc.nn.orders import NORM_KEYS, ORDERS
 from blockcalc.records import dataclass
 
 SOFTMAX = ("exact", "base2", "e")
@@ -19,7 +19,7 @@ WIDTHS = (4, 5, 6, 8)  # of rows whose σ can be a fraction, and not only ±1 af
 MOST_TOKENS, LEAST_TOKENS, MOST_WIDTH = 6, 2, 8
 SCALES = {1: "none", 2: "1/2", 3: "1/2", 5: "1/2", 6: "1/2", 7: "1/2", 8: "1/2"}
 KEPT = {
-    "": ("title", "notes", "tokens", "norm", "x", "attn", "ffn", "norm1", "norm2", "round"),
+    "": ("title", "notes", "tokens", "norm", "x", "attn", "ffn", *NORM_KEYS[:2], "round"),
     "attn": ("w_q", "w_k", "w_v", "w_o", "b_q", "b_k", "b_v", "b_o", "n_heads", "scale", "softmax",
              "causal", "mask"),
     "ffn": ("activation", "w_1", "b_1", "w_2", "b_2"),

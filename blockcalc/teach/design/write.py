@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from blockcalc.messages import say
+from blockcalc.nn.orders import NORM_KEYS
 from blockcalc.records import dataclass
 from blockcalc.teach.design.score import Design
 from blockcalc.teach.design.wanted import Wanted
@@ -46,7 +47,7 @@ def _lines(wanted: Wanted, design: Design, text: Text) -> Iterator[str]:
     yield from _part(data["attn"], wanted)
     yield "ffn:"
     yield from _part({"activation": "relu", **data["ffn"]}, wanted)
-    for key in ("norm1", "norm2"):
+    for key in NORM_KEYS[:2]:
         if data.get(key):
             yield f"{key}: {_flow(data[key])}"
     if "round" in data:

@@ -126,7 +126,7 @@ def test_a_search_that_finds_nothing_says_how_near_it_came(tmp_path: Path) -> No
 def test_a_search_whose_time_is_up_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that goes a second each time it is looked at, so that the end is the same."""
     clock = SimpleNamespace(monotonic=iter(range(10**6)).__next__)
-    monkeypatch.setattr("blockcalc.cli.design.time", clock)
+    monkeypatch.setattr("blockcalc.cli.teach.design.time", clock)
     done = cli(*SMALL, "--time", "5", "-o", "a.yaml", cwd=tmp_path)
     assert done.returncode == 0
     assert "stopped after 5 seconds" in done.stderr.decode()
@@ -147,10 +147,10 @@ def test_ctrl_c_before_and_after_a_block(tmp_path: Path, monkeypatch: pytest.Mon
 
         return SimpleNamespace(monotonic=monotonic)
 
-    monkeypatch.setattr("blockcalc.cli.design.time", clock(1))
+    monkeypatch.setattr("blockcalc.cli.teach.design.time", clock(1))
     done = cli(*SMALL, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
-    monkeypatch.setattr("blockcalc.cli.design.time", clock(6))
+    monkeypatch.setattr("blockcalc.cli.teach.design.time", clock(6))
     done = cli(*SMALL, "-o", "a.yaml", cwd=tmp_path)
     assert done.returncode == 130
     assert "interrupted: this is the best of" in done.stderr.decode()
