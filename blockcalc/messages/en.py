@@ -572,7 +572,7 @@ TEXTS: dict[str, str] = {
     "short.import": "Write the file for a model on disk (safetensors).",
     "short.weights": "List the tensors of a weight file.",
     "short.new": "Write a file to fill in, which runs as it is.",
-    "short.design": "find a block whose every number is short, to be worked by hand",
+    "short.design": "Find a block with short numbers, to be worked by hand.",
     "short.samples": "List the embedded samples, or copy them out.",
     "short.schema": "Print the JSON Schema of a file, for editors.",
     "short.format": "Show how a file is written.",

@@ -576,7 +576,7 @@ TEXTS: dict[str, str] = {
     "short.import": "为磁盘上的模型（safetensors）写出输入文件。",
     "short.weights": "列出权重文件中的张量。",
     "short.new": "写出一个可填写的文件，它本身就能计算。",
-    "short.design": "寻找每个数都很短、便于手算的块",
+    "short.design": "寻找每个数都很短、便于手算的块。",
     "short.samples": "列出内置的样例，或把它们复制出来。",
     "short.schema": "打印输入文件的 JSON Schema，供编辑器使用。",
     "short.format": "说明输入文件怎样写。",
