@@ -168,10 +168,17 @@ class ColumnSearch:
         columns = [b + m @ w for b, m, w in zip(self.base.T, self.maps, weight.T, strict=True)]
         sums = np.stack(columns, axis=1)
         largest = denominators(sums, self.d, self.common)
-        if largest > self.most or alike(sums):
+        if largest > self.most or alike(_normalized(sums)):
             return None
         size = float(np.abs(sums).mean()) / self.common
         return Found(weight, 2 * math.log2(largest) + size + 0.1 * float(np.abs(weight).sum()))
+
+
+def _normalized(sums: Array) -> Array:
+    """Give the deviations of each row in lowest terms: alike where the normalized rows are."""
+    d = sums.shape[1]
+    centered = d * sums - sums.sum(axis=1, keepdims=True)
+    return np.asarray(centered // np.maximum(np.gcd.reduce(centered, axis=1), 1)[:, None])
 
 
 def plain(weight: Array) -> bool:
