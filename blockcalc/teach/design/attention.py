@@ -137,6 +137,8 @@ class _Head:
         q, k = self.x @ w_q, self.x @ w_k
         if np.array_equal(w_q, w_k) or not (w_q.any(axis=0).all() and w_k.any(axis=0).all()):
             return False
+        if not (q.any(axis=1).all() and k.any(axis=1).all()):
+            return False
         alone = self.wanted.heads == 1
         return not alone or (plain(w_q) and plain(w_k) and not alike(q) and not alike(k))
 

@@ -17,7 +17,7 @@ from blockcalc.records import dataclass
 
 POOL = 160  # columns in a pool: its pairs are tried at once
 RESTARTS = 8
-KEPT = 4  # solutions of one search
+KEPT = 16  # solutions of one search
 ENTRIES = (-2, -1, 0, 1, 2)
 CHANCES = (0.06, 0.22, 0.38, 0.26, 0.08)
 FEW = 1.6  # entries that are not 0, on average, in a column of few entries

@@ -24,6 +24,7 @@ from blockcalc.teach.design.pools import (
     plain,
     rational_rows,
 )
+from blockcalc.teach.design.score import useful
 from blockcalc.teach.design.wanted import Wanted
 
 TRIES = 400  # inputs and scores that are tried
@@ -33,6 +34,7 @@ INPUT_CHANCES = (0.15, 0.25, 0.3, 0.2, 0.1)
 RANGES = {4: (-1, 0, 1, 2, 3), 5: (-2, -1, 0, 1, 2, 3), 6: (-1, 0, 1, 2, 3), 8: (-1, 0, 1, 2)}
 ENOUGH = 20  # rows to choose from, at least
 DECIMALS = 3  # of the steps of a block that cannot be worked in fractions
+USED = 4  # solutions of the attention for which an FFN is sought
 SHORT = 2  # the largest denominator of a normalized input
 CLIPPED = (0.2, 0.65)  # the share of entries that the activation may clip
 
@@ -159,7 +161,7 @@ def _values(
         return
     weight = Exact(_with(data, "attn", **{last: _zeros(d, d)}), "residual1")
     maps = _maps(wanted, weight, last)
-    base = weight["residual1"]
+    base, used = weight["residual1"], 0
     for found in _searched(
         wanted,
         base,
@@ -170,7 +172,12 @@ def _values(
         True,
     ):
         pause()
-        yield _with(data, "attn", **{last: found.weight.tolist()})
+        own = _with(data, "attn", **{last: found.weight.tolist()})
+        if useful(Exact(own, "residual1")):
+            used += 1
+            yield own
+        if used >= USED:
+            break
 
 
 def _maps(wanted: Wanted, own: Exact, last: str) -> list[Array]:
