@@ -53,7 +53,7 @@ DEFINITIONS = (
 #let block-section(level, title, name: none, prose: none, size: 12pt) = context {
   let title = heading(level: level, {
     text(size: size, title)
-    if name != none { h(0.6em); text(weight: "regular", name) }
+    if name != none { [ ]; h(0.35em); text(weight: "regular", name) } // a space for the outline
   })
   let prose = if prose != none { text(size: 9pt, prose) }
   if prose == none { return title }
@@ -260,7 +260,7 @@ DEFINITIONS = (
   if width + 0.3 * block-width > block-width { block-width } else { width }
 }
 #let block-body(step, room) = {
-  heading(level: step.level, step.title + h(0.6em) + text(weight: "regular", step.name))
+  heading(level: step.level, step.title + [ ] + h(0.35em) + text(weight: "regular", step.name))
   block(above: 0.55em, below: 0.55em, sticky: true,
     step.formula + h(1em) + box(text(size: 8pt, step.shape)))
   if step.takes != none { block-small(step.takes) }
