@@ -31,6 +31,8 @@ _MATRICES = r"""\newsavebox{\blockbox}\newsavebox{\blockwhole}
 \newcommand{\blocklit}[1]{\setbox0\hbox{$#1$}\hbox to\wd0{\hss$\boldsymbol{#1}$\hss}}
 \newcommand{\blockworked}[1]{\setbox0\hbox{$#1$}\hbox to\wd0{\hss
   \fboxsep=2pt\fboxrule=.5pt\smash{\fbox{\box0}}\hss}}
+\newcommand{\blockblank}[1]{\fboxsep=1pt\fboxrule=.4pt
+  \raisebox{-1.1ex}{\fbox{\hbox to 3.4em{\vbox to 3.6ex{\hbox{\tiny #1}\vss}\hss}}}}
 % a matrix: labels of its rows, its columns, its numbers, what stands below
 \newcommand{\blockmatrix}[4]{\blockfit{$\arraycolsep=4pt
   \if\relax\detokenize{#1}\relax\else\begin{array}{@{}r@{\,}}#1\end{array}\fi
