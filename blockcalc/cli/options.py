@@ -241,3 +241,6 @@ FormOpt = Annotated[
     TokensForm, typer.Option("--form", metavar=words(TokensForm), help=say("help.teach.form"))
 ]
 KeyOpt = Annotated[bool, typer.Option("--key", help=say("help.teach.key"))]
+SheetOutputOpt = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.teach.output"))
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from blockcalc.messages import say
 from blockcalc.messages.words import axis_word
@@ -13,6 +14,7 @@ from blockcalc.ops.op import Ref, Shape
 from blockcalc.program.program import Program
 from blockcalc.teach.blanks import Gap
 
+T = TypeVar("T")
 OPEN, SHOWN = "?", "~"  # a blank, and a number that is not asked for
 
 
@@ -20,8 +22,8 @@ def answers_text(
     program: Program,
     steps: Mapping[str, Sequence[Gap]],
     points: Mapping[str, float],
-    file: str,
-    own: str,
+    words: str,
+    columns: bool = False,
 ) -> str:
     """Write YAML with ``?`` for each blank, one row a line.
 
@@ -32,23 +34,37 @@ def answers_text(
         The blanks by step.
     points : mapping
         What each step counts; none if the block's own file says so.
-    file, own : str
-        The names of the block's own file and of this one, for the head.
+    words : str
+        What ``check`` is called with, for the head: the two files, and options.
+    columns : bool
+        Whether tokens are columns, as on the worksheet.
     """
     refs = {eq.out.name: eq.out for eq in program.equations}
-    lines = say("teach.answers", file=clean(file), own=clean(own)).splitlines()
-    text = "".join(f"# {line}\n" for line in lines)
+    lines = say("teach.answers", words=clean(words)).splitlines()
+    text = "".join(f"# {clean(line)}\n" for line in lines)
     if points:
         each = ", ".join(f"{name}: {significant(n, 6)}" for name, n in points.items())
         text += f"\npoints: {{{each}}}\n"
-    return text + "".join(f"\n{_step(refs[name], gaps)}" for name, gaps in steps.items())
+    return text + "".join(f"\n{_step(refs[name], gaps, columns)}" for name, gaps in steps.items())
 
 
-def _step(ref: Ref, gaps: Sequence[Gap]) -> str:
-    axes = zip(map(axis_word, ref.axes), ref.shape, strict=True)
-    shape = " × ".join(f"{axis} {n}" for axis, n in axes)
-    comment = f"# [{shape}] {', '.join(f'({gap.number}) {_place(gap.at)}' for gap in gaps)}"
-    return f"{comment}\n{ref.name}:{_cells(ref.shape, {gap.at for gap in gaps}, (), 2)}"
+def _step(ref: Ref, gaps: Sequence[Gap], columns: bool) -> str:
+    turned = columns and len(ref.shape) > 1
+    named = [(axis_word(axis), n) for axis, n in zip(ref.axes, ref.shape, strict=True)]
+    pairs = _turned(named) if turned else named
+    asked = {_turned(gap.at) if turned else gap.at: gap.number for gap in gaps}
+    shape = " × ".join(f"{axis} {n}" for axis, n in pairs)
+    comment = f"# [{shape}] {', '.join(f'({n}) {_place(at)}' for at, n in asked.items())}"
+    sizes = tuple(n for _, n in pairs)
+    if turned:
+        cells = _cells(sizes, set(asked), (), 4)
+        return f"{comment}\n{ref.name}:\n  transpose: true\n  value:{cells}"
+    return f"{comment}\n{ref.name}:{_cells(sizes, set(asked), (), 2)}"
+
+
+def _turned(parts: Sequence[T]) -> tuple[T, ...]:
+    """Exchange the last two."""
+    return (*parts[:-2], parts[-1], parts[-2])
 
 
 def _place(at: At) -> str:

@@ -7,10 +7,13 @@ computed from the other alone, such as a score and the scaled score, are not bot
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from random import Random
 from typing import NamedTuple
+
+import numpy as np
 
 from blockcalc.errors import Fault, UsageError
 from blockcalc.explain.picture.choice import dullness
@@ -18,6 +21,7 @@ from blockcalc.explain.steps import Explainer
 from blockcalc.messages import say
 from blockcalc.messages.words import listed
 from blockcalc.notation.digits import fraction_of
+from blockcalc.ops.evaluate import evaluate
 from blockcalc.ops.expr import At, Blank, Cell, Expr, Figure, walk
 from blockcalc.program.trace import Step
 from blockcalc.records import dataclass
@@ -119,7 +123,9 @@ class Cells:
         shown = self.explainer.matrix(eq.out)
         operands = [self.explainer.matrix(ref) for ref in eq.inputs]
         found = []
-        for at in shown.places():
+        places = list(shown.places())
+        often = Counter(shown.figure(at).digits for at in places)
+        for at in places:
             tree = eq.op.cell(at, eq.inputs)
             if isinstance(tree, Cell) or not math.isfinite(shown.number(at)):
                 continue
@@ -127,6 +133,7 @@ class Cells:
             reads = self.read(spot, tree)
             (silent, plain), _ = dullness(tree, operands, shown.number(at))
             same = len(reads) == 1 and _equal(self.figure(next(iter(reads))), shown.figure(at))
+            plain += often[shown.figure(at).digits] > 1  # the number can be seen beside it
             rank = (silent + 2 * same, plain, rng.random())
             origins = frozenset(map(self.origin, reads))
             found.append(Candidate(spot, rank, self.root(spot), origins))
@@ -141,7 +148,8 @@ class Cells:
     def blanks(self, gaps: Sequence[Gap]) -> dict[str, dict[At, Blank]]:
         """Give what each table leaves open: the cells asked for, and those that would tell them.
 
-        A copy has the number of its cell; a function of it that is the same number has none.
+        A copy has the number of its cell. A cell that would show the same number whatever it is, as
+        a sum with 0 or a product with 1 do, has none.
         """
         found: dict[str, dict[At, Blank]] = {}
         for gap in gaps:
@@ -151,20 +159,39 @@ class Cells:
                 continue
             own = found.get(eq.out.name, {})
             for at in self.explainer.matrix(eq.out).places():
-                spot = (eq.out.name, at)
-                tree = self.tree(spot)
-                reads = self.read(spot, tree)
-                if at in own or len(reads) != 1:
-                    continue
-                (source,) = reads
-                entry = found.get(source[0], {}).get(source[1])
-                if entry and isinstance(tree, Cell):
+                if at not in own and (entry := self._told((eq.out.name, at), found)):
                     own[at] = entry
-                elif entry and _equal(self.figure(source), self.figure(spot)):
-                    own[at] = room()
             if own:
                 found[eq.out.name] = own
         return found
+
+    def _told(self, spot: Spot, found: Mapping[str, Mapping[At, Blank]]) -> Blank | None:
+        """Give the entry of a cell that would show a number left open; None of any other."""
+        tree = self.tree(spot)
+        for name, at in self.read(spot, tree):
+            entry = found.get(name, {}).get(at)
+            if entry is not None and isinstance(tree, Cell):
+                return entry
+            if entry is not None and self._same(spot, tree, (name, at)):
+                return room()
+        return None
+
+    def _same(self, spot: Spot, tree: Expr, source: Spot) -> bool:
+        """Tell whether a cell is the same number as one that it reads, also if that were larger."""
+        eq, arrays = self.made[spot[0]], self.explainer.trace.arrays
+
+        def value(more: float) -> float:
+            def leaf(e: Expr) -> float:
+                if not isinstance(e, Cell):
+                    return 0.0
+                own = (eq.inputs[e.operand].name, e.at)
+                return float(arrays[own[0]][e.at]) + (more if own == source else 0.0)
+
+            with np.errstate(all="ignore"):
+                return float(evaluate(tree, leaf))
+
+        own = float(arrays[source[0]][source[1]])
+        return all(math.isclose(value(more), own + more, rel_tol=1e-9) for more in (0.0, 1.0))
 
 
 def _equal(a: Figure, b: Figure) -> bool:
@@ -202,9 +229,9 @@ def choose(
     cells, rng = Cells(explainer), Random(seed)
     every: dict[str, list[Candidate]] = {}
     for name, step in cells.steps.items():
-        if own := list(cells.candidates(step, rng)):
-            if steps is None or name in steps:
-                every[name] = own
+        own = list(cells.candidates(step, rng))  # of every step, so that a seed means the same
+        if own and (steps is None or name in steps):
+            every[name] = own
     if not every:
         raise UsageError(Fault(say("teach.none"), hint=say("teach.none.hint")))
     if steps is not None and wanted is None and level != Level.easy:

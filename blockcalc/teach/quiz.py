@@ -96,7 +96,6 @@ class Quiz:
         yield say("quiz.begin", title=self.title, n=total)
         questions = (self.shape(total), *(self.cell(gap, total) for gap in self.own.gaps))
         for question in questions:
-            yield ""
             yield from question.asked
             if not (yield from self._answered(question, ask)):
                 break
@@ -142,7 +141,7 @@ class Quiz:
             return right, say("quiz.right" if right else "quiz.wrong")
 
         answer = say("quiz.answer.shape", shape=_sizes(eq.out))
-        return Question([asked], [say("quiz.hint.shapes", shapes=shapes)], judge, [answer])
+        return Question(["", asked], [say("quiz.hint.shapes", shapes=shapes)], judge, [answer])
 
     def cell(self, gap: Gap, total: int) -> Question:
         """Ask for a cell."""
@@ -152,10 +151,13 @@ class Quiz:
         cell, title = self.alphabet.render(left), self.explainer.step_title(step)
         asked = say("quiz.cell", i=gap.number + 1, n=total, cell=cell, name=gap.step, title=title)
         formula = self.alphabet.render(eq.op.formula([Name(r.symbol) for r in eq.inputs]))
-        hints = [f"{self.alphabet.symbol(eq.out.symbol)} = {formula}", f"{cell} = {self.named(eq, gap)}"]
+        hints = [
+            f"{self.alphabet.symbol(eq.out.symbol)} = {formula}",
+            f"{cell} = {self.named(eq, gap)}",
+        ]
         line = self.explainer.line(step, shown, gap.at)
         return Question(
-            [self.shown[gap.step], asked],
+            [self.shown[gap.step], "", asked],
             [say("quiz.hint", text=text) for text in hints],
             lambda text: self.judged(gap, text),
             [Worked((line,))],

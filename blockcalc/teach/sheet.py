@@ -17,6 +17,7 @@ from blockcalc.explain.document import (
     Panel,
     Piece,
     Remark,
+    Sign,
     StepPiece,
 )
 from blockcalc.explain.grids import Shown
@@ -147,7 +148,12 @@ class _Part(Explainer):
             rows.append((name, numbers, significant(points.get(name, 0.0), 6), *([""] * room)))
         total = significant(sum(points.values()), 6)
         rows.append((say("teach.total"), "", total, *([""] * room)))
-        kinds = {"step": "name", "blanks": "text", "points": "number", **({"reached": "number"} if room else {})}
+        kinds = {
+            "step": "name",
+            "blanks": "text",
+            "points": "number",
+            **({"reached": "number"} if room else {}),
+        }
         return _listing(kinds, rows, [len(rows) - 1])
 
 
@@ -193,7 +199,7 @@ class _Sheet(_Part):
         marked = self.own.level == Level.easy and step.equation.out.name in self.own.steps
         if piece.picture is None or marked:
             return piece
-        parts = tuple(_bare(p) if isinstance(p, Panel) else p for p in piece.picture.parts)
+        parts = tuple(map(_plain, piece.picture.parts))
         return replace(piece, picture=replace(piece.picture, parts=parts))
 
     def lines(self, step: Step, shown: Shown, at: At) -> Iterator[Line]:
@@ -286,7 +292,7 @@ def _bare(panel: Panel) -> Panel:
     return replace(panel, lit=frozenset(), worked=None)
 
 
-def _plain(part: object) -> object:
+def _plain(part: Panel | Sign) -> Panel | Sign:
     return _bare(part) if isinstance(part, Panel) else part
 
 
@@ -294,5 +300,3 @@ def _between(gaps: Sequence[Gap]) -> str:
     """Write the numbers of blanks: (1), (2), (3); of many the first and the last."""
     numbers = [f"({gap.number})" for gap in gaps]
     return ", ".join(numbers) if len(numbers) <= 4 else f"{numbers[0]} … {numbers[-1]}"
-
-

@@ -11,7 +11,6 @@ from blockcalc.explain.document import Grid, Operand
 from blockcalc.messages import say
 from blockcalc.messages.words import axis_word
 
-
 BLANK = "_"  # what the text of a number that is left open ends with
 
 

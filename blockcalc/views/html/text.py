@@ -59,7 +59,9 @@ class Html(Text):
     def figure(self, f: Figure) -> str:
         """Write a number, with its power of ten raised; a blank is a box, or a line to write on."""
         if isinstance(f, Blank):
-            return tag("span", tag("sup", str(f.number)) if f.number else "", "room" if f.wide else "blank")
+            return tag(
+                "span", tag("sup", str(f.number)) if f.number else "", "room" if f.wide else "blank"
+            )
         digits = safe(Text.figure(self, Figure(f.digits)))
         return digits if f.exponent is None else f"{digits}×10{tag('sup', str(f.exponent))}"
 
