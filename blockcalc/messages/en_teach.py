@@ -1,8 +1,36 @@
-"""Texts of worksheets and of the quiz."""
+"""Texts of ``new``, of worksheets and of the quiz."""
 
 from __future__ import annotations
 
 TEXTS = {
+    "help.new": "Write a commented file with small whole numbers, to fill in with your own; it runs as it is.",
+    "help.new.tokens": "Number of tokens, the rows of x (3).",
+    "help.new.d_model": "Width of a token, d_model (4).",
+    "help.new.heads": "Number of heads; d_model is a multiple of it (1).",
+    "help.new.d_ff": "Width of the FFN, d_ff; twice d_model if left out.",
+    "help.new.style": "The style of the block: {names} (post).",
+    "new.heads": "d_model = {d_model} is not a multiple of {heads} heads",
+    "new.heads.hint": "the numbers of heads that divide it are {names}",
+    "new.rope": "the style {style} rotates pairs of columns, so d_head = d_model / heads is even; here it is {d_head}",
+    "new.style": "style",
+    "new.title": "My block ({style}; T = {tokens}, d_model = {d_model})",
+    "new.first": "Fill in your own numbers; it runs as it is: blockcalc run {file}",
+    "new.second": "The keys, and what else a file may have: blockcalc format",
+    "new.tokens": "one label for each row of x",
+    "new.norm": "the order of the norms, post or pre; their kind, layer or rms; eps, added under the root",
+    "new.x": "the input, [T {tokens} × d_model {d_model}]: a row for each token",
+    "new.heads.comment": "each head has d_head = {d_head} columns",
+    "new.n_kv_heads": "the number of heads of keys and values, shared by groups of query heads",
+    "new.causal": "a query attends to itself and to the tokens before it",
+    "new.padding": "write pad for a token that no query attends to",
+    "new.rope.comment": "queries and keys are rotated by the position of their token",
+    "new.product": "[{rows} × {columns}]: {formula}",
+    "new.bias": "added to every row",
+    "new.out": "[{rows} × {columns}]: O = Z W_O, over the joined heads",
+    "new.activation": "one of {names}",
+    "new.affine": "gamma multiplies each column of the normalized rows",
+    "new.affine.beta": "gamma multiplies each column of the normalized rows, beta is added",
+    "new.expect": "your own results by hand, for blockcalc check; ? leaves an entry open",
     "help.worksheet": "A worksheet with blanks, its key, and the blanks as a file that check marks.",
     "help.quiz": "Ask for shapes and cells, one at a time, and judge the answers.",
     "help.teach.blanks": "How many cells are left blank ({blanks}); with --hard how many steps ({steps}).",

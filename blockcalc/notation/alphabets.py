@@ -238,7 +238,7 @@ class Latex(Typeset):
     def figure(self, f: Figure) -> str:
         r"""Write a number: ``1.2 \times 10^{-5}``; a blank is a line to write on."""
         if isinstance(f, Blank):
-            number = rf"({f.number})\," if f.number else ""
+            number = rf"({f.number})\hspace{{2pt}}" if f.number else ""
             return rf"{number}\underline{{\hspace{{{12 if f.wide else 4}em}}}}"
         digits = f.digits.replace("inf", r"\infty")
         return digits if f.exponent is None else rf"{digits} \times 10^{{{f.exponent}}}"

@@ -13,7 +13,7 @@ from tests.shell.commands import COMMANDS
 
 pytestmark = pytest.mark.slow
 
-ORDER = ["run", "step", "grad", "check", "compare", "cost", "shapes", "export", "mistakes", "new", "import", "weights", "samples", "schema", "format", "docs"]  # fmt: skip
+ORDER = ["run", "step", "grad", "check", "worksheet", "quiz", "compare", "cost", "shapes", "export", "mistakes", "new", "import", "weights", "samples", "schema", "format", "docs"]  # fmt: skip
 
 
 def page(*args: str, width: int = 80) -> list[str]:
