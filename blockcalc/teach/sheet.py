@@ -26,6 +26,7 @@ from blockcalc.explain.picture.choice import Choice
 from blockcalc.explain.steps import Explainer
 from blockcalc.messages import known, say
 from blockcalc.messages.words import say_count
+from blockcalc.nn.settings import AttentionSettings
 from blockcalc.nn.spec import Spec
 from blockcalc.notation.quantities import significant
 from blockcalc.ops.expr import At, Expr, Name, word
@@ -33,8 +34,9 @@ from blockcalc.ops.op import Ref
 from blockcalc.program.trace import Step, Trace
 from blockcalc.records import dataclass
 from blockcalc.teach.blanks import ARITHMETIC, Cells, Gap, Level, room
-from blockcalc.teach.columns import at_column, in_columns
+from blockcalc.teach.columns import at_column, in_columns, stored_turned
 
+SAID = ("rows", "rows.out_in", "softmax.plain", "softmax.shifted")  # conventions that say row
 Points = Mapping[str, float]
 
 
@@ -93,7 +95,7 @@ class Worksheet:
     def _document(self, kind: Callable[[Worksheet, Depth], _Part]) -> Document:
         def pieces(pictures: bool) -> Iterator[Piece]:
             own = kind(self, replace(self.depth, prose=False, pictures=pictures)).pieces()
-            return in_columns(own) if self.columns else own
+            return in_columns(own, stored_turned(self.trace.program)) if self.columns else own
 
         return Document(
             lambda: pieces(False), drawn=lambda: pieces(True), live=lambda: list(pieces(False))
@@ -188,10 +190,19 @@ class _Sheet(_Part):
         yield self.points(room=True)
 
     def _lines(self, lines: Sequence[str]) -> tuple[str, ...]:
+        """Give conventions, in the words of columns where these are asked for."""
         if not self.own.columns:
             return tuple(lines)
-        rows = {say("convention.rows"), say("convention.rows.out_in")}
-        return tuple(say("teach.column") if line in rows else line for line in lines)
+        heads = {
+            section.settings.n_heads
+            for section in self.program.sections
+            if isinstance(section.settings, AttentionSettings)
+        }
+        said = {say(f"convention.{key}"): say(f"teach.convention.{key}") for key in SAID}
+        said |= {
+            say("convention.heads", heads=n): say("teach.convention.heads", heads=n) for n in heads
+        }
+        return tuple(said.get(line, line) for line in lines)
 
     def step(self, step: Step) -> StepPiece:
         """Show one step; only easy ones have the entries marked that a blank is computed from."""

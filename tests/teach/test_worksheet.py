@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,15 @@ def shown(piece: StepPiece) -> list[Figure]:
     return [figure for row in rows for figure in row]
 
 
-def entry(sign: str, value: float) -> str:
-    return sign if sign == "~" else f"{value:.6f}"
+class Entries:
+    """Writes the numbers of a step, one after the other, in place of the blanks."""
+
+    def __init__(self, values: Iterator[float]) -> None:
+        self.values = values
+
+    def __call__(self, sign: re.Match[str]) -> str:
+        value = next(self.values)
+        return sign[0] if sign[0] == "~" else f"{value:.6f}"
 
 
 def filled(folder: Path, spec: Spec, wrong: str | None = None) -> dict[str, Any]:
@@ -59,20 +67,15 @@ def filled(folder: Path, spec: Spec, wrong: str | None = None) -> dict[str, Any]
     (path,) = folder.glob("sheet.yaml")
     trace = blockcalc.run(spec)
     source = path.read_text(encoding="utf-8")
-    lines, name, numbers = [], "", iter(())
+    lines, name = [], ""
     for line in source.splitlines():
-        if found := re.match(r"([a-z][\w.]*):", line):
+        if (found := re.match(r"([a-z][\w.]*):", line)) and found[1] != "points":
             name = found[1]
-            if name != "points":
-                value = np.asarray(trace[name])
-                turned = "transpose" in source and value.ndim > 1
-                numbers = iter((value.swapaxes(-1, -2) if turned else value).ravel())
-        if not line.startswith("#") and name != "points":
-            more = float(name == wrong)
-            values = (float(next(numbers)) + more for _ in iter(int, 1))
-            line = re.sub(
-                r"(?<=[\[ ])[?~](?=[,\]])", lambda m, own=values: entry(m[0], next(own)), line
-            )
+            value = np.asarray(trace[name]) + (name == wrong)
+            turned = "transpose" in source and value.ndim > 1
+            entries = Entries(iter((value.swapaxes(-1, -2) if turned else value).ravel()))
+        if not line.startswith("#") and name:
+            line = re.sub(r"(?<=[\[ ])[?~](?=[,\]])", entries, line)
         lines.append(line)
     answers = folder / f"answers{wrong or ''}.yaml"
     answers.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -167,6 +170,43 @@ def test_tokens_are_columns_where_asked() -> None:
     assert titles["attn.weights.sum"] == "Column sums"
     head = next(p for p in columns if isinstance(p, Head))
     assert "weights multiply from the left" in str(head.facts)
+
+
+def test_weights_that_are_stored_for_columns_stay_as_they_are() -> None:
+    w = [[1, 2], [3, 4], [5, 6]]
+    data = {"x": [[1, 2], [0, 1]], "weight_layout": "out_in", "norm": {"eps": 1},
+            "attn": {"w_q": w, "w_k": w, "w_v": w, "w_o": [[1, 0, 1], [0, 1, 1]]}}  # fmt: skip
+    own = made(blockcalc.load(data), True, steps=["attn.q"], blanks=2)
+    pieces = of(own.sheet())
+    given = next(p for p in pieces if isinstance(p, Given))
+    weight = next((o, grids[0]) for o, grids in given.matrices if o.name == "attn.w_q")
+    assert weight[0].shape == (3, 2)
+    assert [[float(f.digits) for f in row] for row in weight[1].rows] == w
+    step = next(p for p in of(own.key()) if isinstance(p, StepPiece))
+    assert Text().render(step.formula) == "W_Q X"
+    assert step.picture is not None
+    first, second, result = (p for p in step.picture.parts if isinstance(p, Panel))
+    numbers = [
+        np.array([[float(f.digits) for f in row] for row in p.rows])
+        for p in (first, second, result)
+    ]
+    np.testing.assert_array_equal(numbers[0] @ numbers[1], numbers[2])
+    assert Text().render(first.symbol) == "W_Q"  # type: ignore[arg-type]
+    head = next(p for p in pieces if isinstance(p, Head))
+    assert "stored [out, in] multiply from the left" in str(head.facts)
+
+
+def test_no_convention_speaks_of_rows_where_tokens_are_columns() -> None:
+    spec = blockcalc.sample("two_heads")
+    for form in ("plain", "shifted"):
+        own = (
+            made(spec, True)
+            if form == "plain"
+            else made(blockcalc.load(SAMPLES[0], {"attn.softmax": form}), True)
+        )
+        head = next(p for p in of(own.sheet()) if isinstance(p, Head))
+        assert "column" in str(head.facts)
+        assert "row " not in str(head.facts)
 
 
 def test_a_product_in_columns_is_the_product_of_its_panels() -> None:

@@ -82,7 +82,7 @@ class Matrices:
             shade = panel.shades[at[0]][at[1]]
             macro = r"\blockquiet" if shade is None else rf"\blockshade{{{shade}}}"
             number = rf"{macro}{{{number}}}"
-        elif panel.worked == at:
+        elif panel.worked == at and not isinstance(panel.rows[at[0]][at[1]], Blank):
             number = rf"\blockworked{{{number}}}"
         elif at in panel.lit:
             number = rf"\blocklit{{{number}}}"

@@ -64,7 +64,7 @@ class Matrices:
 def _entry(panel: Panel, at: tuple[int, int], figure: Figure, missing: str) -> str:
     """Write one number, marked if it is worked or read, or shaded, aligned at its point."""
     text = number(figure)
-    if panel.worked == at:
+    if panel.worked == at and not isinstance(figure, Blank):  # a blank is a box already
         text = f"block-worked({text})"
     if missing:
         text = f"block-padded({text}, {quoted(missing)})"
