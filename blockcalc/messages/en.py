@@ -562,6 +562,8 @@ TEXTS: dict[str, str] = {
     "short.mistakes": "List the mistakes that check knows.",
     "short.step": "Go through the steps with the arrow keys, one on a screen.",
     "short.grad": "Compute the backward pass: the gradient of every step and weight.",
+    "short.worksheet": "a worksheet with blanks, its key, and its marking",
+    "short.quiz": "questions on a block, one at a time",
     "short.compare": "Compare two orders of a file, or two files, step by step.",
     "short.cost": "Count parameters, operations and memory.",
     "short.shapes": "Show the shape of every step, and the rule that gives it.",

@@ -390,11 +390,19 @@ def test_it_is_said_in_both_languages(lang: str, args: tuple[str, ...]) -> None:
     "args", [(), ("--key",), ("--form", "column"), ("--form", "column", "--key"), ("--hard",)]
 )
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("kind", ["--latex", "--beamer"])
 @pdflatex
 @xelatex
-def test_latex_sets_it(path: Path, args: tuple[str, ...], kind: str, tmp_path: Path) -> None:
-    typeset(text(cli("worksheet", str(path), kind, *args)), tmp_path)
+def test_latex_sets_it(path: Path, args: tuple[str, ...], tmp_path: Path) -> None:
+    typeset(text(cli("worksheet", str(path), "--latex", *args)), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("args", [(), ("--key",)])
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+@pdflatex
+@xelatex
+def test_slides_are_set(path: Path, args: tuple[str, ...], tmp_path: Path) -> None:
+    typeset(text(cli("worksheet", str(path), "--beamer", *args)), tmp_path)
 
 
 @pytest.mark.slow

@@ -566,6 +566,8 @@ TEXTS: dict[str, str] = {
     "short.check": "检查一个人算出的数：第一个错的步骤及其原因。",
     "short.mistakes": "列出 check 认得的错误。",
     "short.grad": "计算反向传播：每个步骤和权重的梯度。",
+    "short.worksheet": "带空格的练习卷、答案和批改",
+    "short.quiz": "逐个提问一个块里的数",
     "short.compare": "逐步比较一个文件的两种顺序，或两个文件。",
     "short.cost": "统计参数量、运算量和内存。",
     "short.shapes": "显示每一步的形状，以及得出它的规则。",
