@@ -515,3 +515,14 @@ def test_assistive_technology_can_use_every_part(
         page.fits_and_serves(script)
     finally:
         page.back()
+
+
+def test_a_number_far_beyond_the_others_is_marked_where_shades_end(
+    opened: Opened, tmp_path: Path
+) -> None:
+    path = tmp_path / "far.yaml"
+    path.write_text("x: [[1, 2, -1, 90], [0.5, -3, 2, 1]]\nattn: {out: {zeros: [2, 4]}}\n")
+    page = opened(str(path))
+    page.run("document.getElementById('heat').click()")
+    page.settled()
+    assert page.run("return [...document.querySelectorAll('td.clipped')].map((c) => c.dataset.name + c.textContent)") == ["x90", "residual190"]  # fmt: skip

@@ -387,6 +387,23 @@ def test_every_function_and_every_rule_for_rows_is_known() -> None:
     assert {*named, Reduce("mean").beyond} - {""} == set(rules)
 
 
+def test_shades_end_before_a_few_numbers_far_beyond_the_others() -> None:
+    cases = {
+        "all": ([1, -2, 3, 4], 4),
+        "one": ([1, -2, 3, -40], 3),
+        "two of eight": ([1, 1, 1, 1, 1, 2, 30, 40], 2),
+        "two of four": ([1, 2, 30, 40], 40),
+        "round-off": ([1e-17, 1e-18, 2e-17, 1], 1),
+        "zeros": ([0, 0, 0, 0], 0),
+    }
+    body = """
+    import { limitOf } from "PAGE/compute/patterns.mjs";
+    const result = (all) => all.map((values) => limitOf(Float64Array.from(values)));
+    """
+    found = node(body, [values for values, _ in cases.values()])
+    assert dict(zip(cases, found, strict=True)) == {name: end for name, (_, end) in cases.items()}
+
+
 def test_the_error_function_is_right() -> None:
     xs = [i / 64 for i in range(-640, 1740)]
     body = 'import { erfc } from "PAGE/compute/functions.mjs"; const result = (xs) => xs.map(erfc);'

@@ -71,6 +71,23 @@ export function topOf(values) {
   return top;
 }
 
+const FAR = 5; // how many times the next size a number is that ends no scale
+const ROUND_OFF = 1e-9; // relative to the largest number: smaller ones are no sizes
+
+/**
+ * Give the size at which the shades of a matrix end: that of its largest number, or, where a few
+ * numbers are far beyond all others, of the largest of those.
+ * @param {Float64Array} values
+ */
+export function limitOf(values) {
+  const top = topOf(values);
+  const sizes = values.map(Math.abs).filter((x) => x <= top && x > ROUND_OFF * top).sort();
+  for (let i = sizes.length - 1; i > 0 && 4 * (sizes.length - i) <= sizes.length; i--) {
+    if (sizes[i] > FAR * sizes[i - 1]) return sizes[i - 1];
+  }
+  return top;
+}
+
 /**
  * Bound the size of what a pattern adds up; of quotients and functions nothing is said.
  * @param {any[]} p

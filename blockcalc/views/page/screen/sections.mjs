@@ -1,7 +1,7 @@
 // @ts-check
 /** The sections of the page: every step with its formula and the tables of its numbers. */
 
-import { topOf } from "../compute/patterns.mjs";
+import { limitOf, topOf } from "../compute/patterns.mjs";
 import { button, element, paint, tables } from "./tables.mjs";
 
 /** @typedef {import("../compute/model.mjs").Matrix} Matrix */
@@ -119,11 +119,15 @@ export class Sections {
    */
   *painting(look) {
     const { model } = this;
-    /** @type {Map<string, number>} */
-    const tops = new Map();
-    const top = (/** @type {string} */ name) => {
-      if (!tops.has(name)) tops.set(name, topOf(model.values[name]));
-      return tops.get(name) ?? 0;
+    /** @type {Map<string, import("./tables.mjs").Scale>} */
+    const scales = new Map();
+    const scaleOf = (/** @type {string} */ name) => {
+      const values = model.values[name];
+      // weights are parts of 1: all of them are on one scale
+      const ends = model.byName.get(name)?.weights ? topOf : limitOf;
+      const found = scales.get(name) ?? { top: topOf(values), limit: ends(values) };
+      scales.set(name, found);
+      return found;
     };
     const boxes = [...this.main.querySelectorAll(".matrix")];
     const seen = boxes.filter((box) => {
@@ -141,7 +145,7 @@ export class Sections {
         yield;
       }
       for (const [i, place] of places.entries()) {
-        paint(model, cells[i], place, look(place), top(place.name));
+        paint(model, cells[i], place, look(place), scaleOf(place.name));
         yield;
       }
     }

@@ -74,7 +74,11 @@ export class Strip {
     const pinned = sections[this.at]?.getBoundingClientRect();
     // at the end of the page a step cannot come to the top, though a person went to it
     if (bottom && pinned && pinned.top >= edge - 2 * BELOW && pinned.top < innerHeight) return;
-    if (low - 1 !== this.at) this.show(Math.max(0, low - 1));
+    let first = Math.max(0, low - 1);
+    const line = sections[first]?.getBoundingClientRect().top;
+    if (pinned && Math.abs(pinned.top - line) < 1) return; // small steps share a line
+    while (first > 0 && sections[first - 1].getBoundingClientRect().top === line) first--;
+    this.show(first);
   }
 
   /** @param {number} at */

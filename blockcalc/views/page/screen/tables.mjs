@@ -157,6 +157,8 @@ function line(layout, index, i, columns, lead, made) {
 /**
  * What a cell shows.
  * @typedef {{instead: string | null, shaded: boolean, verdict: string}} Look
+ * The largest number of a matrix, and where its shades end.
+ * @typedef {{top: number, limit: number}} Scale
  */
 
 /**
@@ -165,20 +167,21 @@ function line(layout, index, i, columns, lead, made) {
  * @param {HTMLElement} cell
  * @param {import("../compute/model.mjs").Place} place
  * @param {Look} look
- * @param {number} top the largest number of the matrix
+ * @param {Scale} scale
  */
-export function paint(model, cell, { name, at }, { instead, shaded, verdict }, top) {
+export function paint(model, cell, { name, at }, { instead, shaded, verdict }, { top, limit }) {
   const x = model.values[name][at];
   const text = instead ?? figureText(model.figure(name, at));
   if (cell.textContent !== text) cell.textContent = text;
   const bare = instead !== null;
   const finite = Number.isFinite(x);
   // round-off, which is shown as 0, has no shade
-  const level = shaded && !bare && finite && top && text !== "0" ? Math.ceil((SHADES * Math.abs(x)) / top) : 0;
+  const part = shaded && !bare && finite && limit && text !== "0" ? Math.abs(x) / limit : 0;
+  const level = Math.ceil(SHADES * Math.min(part, 1));
   const before = model.original[name];
   const changed = !bare && before !== undefined && at < before.length && !same(before[at], x, top);
   const own = ["cell", bare && "hidden", !bare && !finite && "infinite", changed && "changed",
-    level && `shade ${x < 0 ? "minus" : "plus"}${level}`, verdict];
+    level && `shade ${x < 0 ? "minus" : "plus"}${level}`, part > 1 && "clipped", verdict];
   const marks = ["from", "feeds", "chosen"].filter((mark) => cell.classList.contains(mark));
   const classes = [...own, ...marks].filter(Boolean).join(" ");
   if (cell.className !== classes) cell.className = classes;
