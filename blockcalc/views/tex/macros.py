@@ -31,8 +31,6 @@ _MATRICES = r"""\newsavebox{\blockbox}\newsavebox{\blockwhole}
 \newcommand{\blocklit}[1]{\setbox0\hbox{$#1$}\hbox to\wd0{\hss$\boldsymbol{#1}$\hss}}
 \newcommand{\blockworked}[1]{\setbox0\hbox{$#1$}\hbox to\wd0{\hss
   \fboxsep=2pt\fboxrule=.5pt\smash{\fbox{\box0}}\hss}}
-\newcommand{\blockblank}[1]{\fboxsep=1pt\fboxrule=.4pt
-  \raisebox{-1.1ex}{\fbox{\hbox to 3.4em{\vbox to 3.6ex{\hbox{\tiny #1}\vss}\hss}}}}
 % a matrix: labels of its rows, its columns, its numbers, what stands below
 \newcommand{\blockmatrix}[4]{\blockfit{$\arraycolsep=4pt
   \if\relax\detokenize{#1}\relax\else\begin{array}{@{}r@{\,}}#1\end{array}\fi
@@ -63,6 +61,13 @@ _HEAT = r"""% a heat map: its columns, its rows, what stands below
   \mathop{\begin{array}{@{}r@{\hskip9pt}#1}#2\end{array}}\limits_{#3}$}}
 \newcommand{\blockshade}[2]{\cellcolor{blockground#1}{\color{blockink#1}#2}}
 \newcommand{\blockquiet}[1]{{\color{blockquiet}#1}}
+"""
+
+_BLANKS = r"""% a number to fill in
+\ifdefined\blockblank\else
+\newcommand{\blockblank}[1]{\fboxsep=1pt\fboxrule=.4pt
+  \raisebox{-1.1ex}{\fbox{\hbox to 3.4em{\vbox to 3.6ex{\hbox{\tiny #1}\vss}\hss}}}}
+\fi
 """
 
 _LINES = r"""% arithmetic, aligned at its first sign: the widest left side, then lines
@@ -177,12 +182,15 @@ class Kind:
         Whether it has long lists, which are measured by setting it twice.
     heat : bool
         Whether it has heat maps, which need colours.
+    blanks : bool
+        Whether it has numbers to fill in.
     """
 
     slides: bool = False
     chinese: bool = False
     lists: bool = False
     heat: bool = False
+    blanks: bool = False
 
     @property
     def packages(self) -> str:
@@ -200,7 +208,7 @@ def macros(kind: Kind) -> str:
     comment = f"% {say('latex.only', command=ONLY)}\n"
     own = _CHOICE + _MATRICES + _LINES + (_SLIDES if kind.slides else _PAGE)
     text = f"\\makeatletter\\ifdefined\\blockstep\\else\n{comment}{own}\\fi\\makeatother\n"
-    return text + (_heat_macros() if kind.heat else "")
+    return text + (_BLANKS if kind.blanks else "") + (_heat_macros() if kind.heat else "")
 
 
 def _heat_macros() -> str:
