@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from blockcalc.program.trace import Step
 from blockcalc.records import dataclass
 
 MOST_BLANKS = 500
+MOST_TRIED = 100  # cells of a step
 BLANKS, STEPS = 8, 3  # how many are left open if nothing is said
 Spot = tuple[str, At]  # a cell of a step
 
@@ -49,11 +50,10 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A cell that may be left open: how dull it is, its origin, and the cells it is read from."""
+    """A cell that may be left open: how dull it is, and the cells that it is computed from."""
 
     spot: Spot
     rank: tuple[int, int, float]
-    root: Spot
     reads: frozenset[Spot]
 
 
@@ -104,10 +104,7 @@ class Cells:
             reads = self.read(spot, self.tree(spot))
             if len(reads) != 1:
                 break
-            (before,) = reads
-            if before[0] not in self.made:
-                break
-            spot = before
+            (spot,) = reads
         return spot
 
     def figure(self, spot: Spot) -> Figure:
@@ -115,8 +112,12 @@ class Cells:
         name, at = spot
         return self.explainer.matrix(self.refs[name]).figure(at)
 
-    def candidates(self, step: Step, rng: Random) -> Iterator[Candidate]:
-        """Give the cells of a step that may be left open, the most telling first."""
+    def candidates(self, step: Step, seed: int, whole: bool = False) -> Iterator[Candidate]:
+        """Give the cells of a step that may be left open, the most telling first.
+
+        Of a large step some are tried, unless the ``whole`` step is asked for.
+        """
+        rng = Random(f"{seed} {step.equation.out.name}")
         eq = step.equation
         if not eq.op.worked:
             return
@@ -124,6 +125,8 @@ class Cells:
         operands = [self.explainer.matrix(ref) for ref in eq.inputs]
         found = []
         places = list(shown.places())
+        if len(places) > MOST_TRIED and not whole:
+            places = rng.sample(places, MOST_TRIED)
         often = Counter(shown.figure(at).digits for at in places)
         for at in places:
             tree = eq.op.cell(at, eq.inputs)
@@ -135,8 +138,7 @@ class Cells:
             same = len(reads) == 1 and _equal(self.figure(next(iter(reads))), shown.figure(at))
             plain += often[shown.figure(at).digits] > 1  # the number can be seen beside it
             rank = (silent + 2 * same, plain, rng.random())
-            origins = frozenset(map(self.origin, reads))
-            found.append(Candidate(spot, rank, self.root(spot), origins))
+            found.append(Candidate(spot, rank, reads))
         yield from sorted(found, key=lambda c: c.rank)
 
     def arithmetic(self, spot: Spot) -> bool:
@@ -182,10 +184,9 @@ class Cells:
 
         def value(more: float) -> float:
             def leaf(e: Expr) -> float:
-                if not isinstance(e, Cell):
-                    return 0.0
-                own = (eq.inputs[e.operand].name, e.at)
-                return float(arrays[own[0]][e.at]) + (more if own == source else 0.0)
+                cell = cast(Cell, e)
+                own = (eq.inputs[cell.operand].name, cell.at)
+                return float(arrays[own[0]][cell.at]) + (more if own == source else 0.0)
 
             with np.errstate(all="ignore"):
                 return float(evaluate(tree, leaf))
@@ -226,15 +227,16 @@ def choose(
     UsageError
         There are not so many, or none.
     """
-    cells, rng = Cells(explainer), Random(seed)
+    cells = Cells(explainer)
+    complete = steps is not None and wanted is None and level != Level.easy
     every: dict[str, list[Candidate]] = {}
     for name, step in cells.steps.items():
-        own = list(cells.candidates(step, rng))  # of every step, so that a seed means the same
-        if own and (steps is None or name in steps):
-            every[name] = own
+        if steps is None or name in steps:
+            own = list(cells.candidates(step, seed, complete or level == Level.hard))
+            every |= {name: own} if own else {}
     if not every:
         raise UsageError(Fault(say("teach.none"), hint=say("teach.none.hint")))
-    if steps is not None and wanted is None and level != Level.easy:
+    if complete:
         picked = [c for own in every.values() for c in own if cells.arithmetic(c.spot)]
     elif level == Level.hard:
         picked = _whole(cells, every, wanted)
@@ -255,13 +257,17 @@ def _single(
     roots, read, taken = set[Spot](), set[Spot](), set[Spot]()
     most = BLANKS if wanted is None else wanted
     for one in _spread(cells, every):
-        hidden = level == Level.easy and (one.reads & taken or one.spot in read)
-        if one.root in roots or hidden or not cells.arithmetic(one.spot):
+        root = cells.root(one.spot)
+        if root in roots or not cells.arithmetic(one.spot):
             continue
+        if level == Level.easy:
+            origins = set(map(cells.origin, one.reads))
+            if origins & taken or one.spot in read:
+                continue
+            read |= origins
         picked.append(one)
-        roots.add(one.root)
+        roots.add(root)
         taken.add(one.spot)
-        read |= one.reads
         if len(picked) == most:
             return picked
     if not picked or wanted is not None:
@@ -295,9 +301,10 @@ def _whole(
         if n == most:
             return picked
         kept = [c for c in own if cells.arithmetic(c.spot)]
-        if kept and not roots & {c.root for c in kept}:
+        mine = {cells.root(c.spot) for c in kept}
+        if kept and not roots & mine:
             picked += kept
-            roots |= {c.root for c in kept}
+            roots |= mine
             n += 1
     if not n or (wanted is not None and n < wanted):
         text = say("teach.few.steps", n=n, wanted=wanted)

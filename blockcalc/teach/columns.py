@@ -73,8 +73,6 @@ def turned(formula: Expr, kept: Collection[str] = ()) -> Expr:
             return name
         case Call(function=function, args=args):
             return Call(function, tuple(turned(a, kept) for a in args))
-        case Fold(op=op, terms=terms):
-            return Fold(op, tuple(turned(t, kept) for t in terms))
         case Over(kind=kind, body=body):
             return Over(kind, turned(body, kept))
     return formula
@@ -135,8 +133,7 @@ class _Columns:
     def panel(self, panel: Panel) -> Panel:
         """Write one matrix of a picture."""
         symbol = panel.symbol
-        if isinstance(symbol, Expr):
-            symbol = turned(symbol, self.kept)
+        symbol = turned(symbol, self.kept) if isinstance(symbol, Expr) else symbol
         single = not any(panel.row_labels) and len(panel.rows) == 1
         return replace(
             panel,
@@ -170,8 +167,6 @@ def _exchanged(e: Expr) -> Expr:
     match e:
         case Binary(op="*", left=left, right=right):
             return Binary("*", right, left)
-        case Binary(op="+", left=left, right=right):
-            return Binary("+", _exchanged(left), right)
         case Fold(op="+", terms=terms):
             return Fold("+", tuple(map(_exchanged, terms)))
     return e

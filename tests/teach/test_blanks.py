@@ -114,11 +114,7 @@ def test_a_copy_has_the_number_of_its_cell_and_what_tells_it_has_none() -> None:
 def test_a_mask_and_what_has_no_answer_are_not_asked_for() -> None:
     spec = blockcalc.sample("causal")
     own = explainer(spec)
-    asked = {
-        (c.spot[0])
-        for s in own.trace.steps()
-        for c in Cells(own).candidates(s, __import__("random").Random(0))
-    }
+    asked = {(c.spot[0]) for s in own.trace.steps() for c in Cells(own).candidates(s, 0)}
     assert "attn.allowed" not in asked
     assert all(own.trace[g.step][g.at] > float("-inf") for g in chosen(spec, wanted=30))
 
@@ -151,3 +147,24 @@ def test_a_blank_is_a_figure_in_every_alphabet() -> None:
     assert Html().figure(wide) == '<span class="bc-room"></span>'
     assert value_of(room(3)) != value_of(room(3))
     assert isinstance(room(), Blank)
+
+
+def short() -> Spec:
+    data = {"x": [[1, 3]], "attn": {"out": [[0.5, 0.25]]}, "stop": "residual1"}
+    return blockcalc.load(data)
+
+
+def test_a_small_block_has_as_many_blanks_as_there_are_cells() -> None:
+    assert [g.at for g in chosen(short())] == [(0, 0), (0, 1)]
+    assert len(chosen(short(), level=Level.hard)) == 2
+    assert "only 2 cells" in refused(lambda: chosen(short(), wanted=3))
+
+
+def test_of_a_large_step_some_cells_are_tried() -> None:
+    rows = [[(i * j) % 7 + j / 4 for j in range(12)] for i in range(12)]
+    spec = blockcalc.load({"x": rows, "attn": {"out": rows[::-1]}, "stop": "residual1"})
+    own = explainer(spec)
+    (step,) = own.trace.steps()
+    assert len(list(Cells(own).candidates(step, 0))) == 100
+    assert len(list(Cells(own).candidates(step, 0, whole=True))) == 144
+    assert len(chosen(spec, steps={"residual1"})) == 144

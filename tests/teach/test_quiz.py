@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -156,3 +157,24 @@ def test_control_c_leaves_quietly() -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
     assert (process.returncode, err) == (130, b"")
+
+
+def test_an_interrupt_leaves_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("blockcalc.cli.teach.quiz._typed", interrupted)
+    done = cli("quiz", TINY)
+    assert (done.returncode, done.stderr) == (130, b"")
+
+
+def test_a_number_of_which_nothing_can_be_said_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Unjudged:
+        steps: ClassVar[dict[str, object]] = {}
+
+    monkeypatch.setattr("blockcalc.teach.quiz.check", lambda *_: Unjudged())
+    out = asked("3", "1")
+    assert "Nothing can be said of this number." in out
+    assert "0 of 1 right." in out

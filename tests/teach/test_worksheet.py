@@ -461,3 +461,12 @@ def test_a_line_has_no_answer_on_the_sheet() -> None:
         if isinstance(x, Line)
     ]
     assert all(isinstance(x.result, Blank) for x in lines)
+
+
+def test_points_of_the_file_are_not_written_again(tmp_path: Path) -> None:
+    data = {**yaml.safe_load(Path(TINY).read_text(encoding="utf-8")), "points": {"attn.scores": 3}}
+    (tmp_path / "own.json").write_text(json.dumps(data), encoding="utf-8")
+    text(cli("worksheet", "own.json", "--steps", "scores", "-o", "sheet.md", cwd=tmp_path))
+    assert "points" not in (tmp_path / "sheet.yaml").read_text(encoding="utf-8")
+    done = cli("check", "own.json", "sheet.yaml", "--score", cwd=tmp_path)
+    assert b"Score: 0 of 3." in done.stdout
