@@ -10,6 +10,8 @@ from tests.mistakes.rates import false_rate, measured
 NOWHERE = {
     "qk_norm_missing": "no block has a norm of queries or keys",
     "scale_other": "its factor is solved: test_solved has it",
+    "mask_row_undefined": "no random block has a query that sees no key: test_pages has it",
+    "loss_mean_added": "no random block has a loss that is a sum: test_losses has it",
 }
 RIGHT, FALSE = 0.95, 0.02
 
@@ -19,7 +21,7 @@ RIGHT, FALSE = 0.95, 0.02
 def test_an_entry_is_told(name: str) -> None:
     forms = ("2", "5", "float32", "bfloat16")
     blocks = 10 if name.startswith("arithmetic_") else 5  # it shows in half of the answers
-    rate = measured(MISTAKES[name], 0, blocks, forms, backward=name.startswith("grad_"))
+    rate = measured(MISTAKES[name], 0, blocks, forms, backward=name.startswith(("grad_", "loss_")))
     assert rate.shown >= 2  # 16 and 32 bits show in few written digits
     assert rate.part >= RIGHT, rate.missed
 
