@@ -37,8 +37,9 @@ HOUSE: dict[str, set[str]] = {
     "mistakes": {"nn", "ops", "program"},
     "stepper": {"answers", "check", "explain", "files", "notation", "ops", "program", "reading", "views"},
     "check": {"answers", "explain", "mistakes", "nn", "notation", "ops", "program"},
+    "teach": {"answers", "check", "explain", "mistakes", "nn", "notation", "ops", "program", "stepper"},
     "shell": {"docs", "costs", "gradients", "files", "nn", "notation", "program", "reading", "views"},
-    "cli": {"answers", "check", "docs", "shell", "checkpoints", "costs", "explain", "files", "gradients", "nn", "notation", "program", "reading", "stepper", "views"},
+    "cli": {"answers", "check", "docs", "shell", "checkpoints", "costs", "explain", "files", "gradients", "nn", "notation", "program", "reading", "stepper", "teach", "views"},
     "notebook": {"check", "costs", "explain", "gradients", "nn", "notation", "ops", "program", "views"},
     "docs": {"nn"},
 }  # fmt: skip
@@ -50,7 +51,7 @@ LONG_ROOMS = {
     "messages.zh.main": "a table of texts",
 }
 LIBRARIES: dict[str, set[str]] = {
-    "numpy": {"answers", "check", "mistakes", "ops", "program", "nn", "notation", "files", "reading", "checkpoints", "explain", "gradients", "views", "notebook", "stepper", "api"},
+    "numpy": {"answers", "check", "mistakes", "ops", "program", "nn", "notation", "files", "reading", "checkpoints", "explain", "gradients", "views", "notebook", "stepper", "teach", "api"},
     "rich": {"views", "cli", "stepper"},
     "typer": {"cli", "shell"},
     "textual": {"stepper.app"},

@@ -78,6 +78,9 @@ DEFINITIONS = (
 #let block-lit(number) = table.cell(fill: rgb("#fff1c2"), text(stroke: 0.3pt, number))
 #let block-worked(number) = box(
   stroke: 0.6pt + rgb("#9a6700"), fill: rgb("#ffd866"), outset: (x: 2.2pt, y: 0.8pt), number)
+#let block-blank(number) = box(width: 4.2em, height: 1.9em, baseline: 35%, stroke: 0.6pt,
+  align(left + top, pad(left: 1.5pt, top: 1.5pt, text(size: 6.5pt, number))))
+#let block-room(width) = box(width: width, baseline: 2pt, stroke: (bottom: 0.5pt), height: 1.6em)
 #let block-power(digits, power) = digits + "×10" + super(typographic: false, size: 0.75em, power)
 #let block-padded(number, missing) = number + hide(missing)
 #let block-label(body) = box(width: 42mm, align(right, par(justify: false, body)))
