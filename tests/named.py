@@ -18,4 +18,4 @@ def flags(*parts: str) -> str:
 
 def endings(*parts: str) -> str:
     """List the endings of the files of these formats."""
-    return ", ".join(FORMATS[name].ending for name in formats_of(parts or EXPORTED))
+    return ", ".join(dict.fromkeys(FORMATS[name].ending for name in formats_of(parts or EXPORTED)))

@@ -39,7 +39,12 @@ def check_dtype(dtype: str | None) -> None:
 
 def refuse_pickle(path: Path) -> InputError:
     """Make the error for a pickle, with the way to convert it to npz."""
-    hint = say("answers.pickle.hint", name=path.name, out=f"{path.stem}.npz")
+    key = (
+        "answers.pickle.any"
+        if path.suffix.lower() in (".pkl", ".pickle")
+        else "answers.pickle.hint"
+    )
+    hint = say(key, name=path.name, out=f"{path.stem}.npz")
     return InputError(Fault(say("answers.pickle", ending=path.suffix), Place(str(path)), hint))
 
 

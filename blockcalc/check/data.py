@@ -16,7 +16,7 @@ from blockcalc.check.run import CREDITED, Checked
 from blockcalc.check.where import differences, untold_text, wrong_cells, wrong_place
 from blockcalc.explain.document import Column
 from blockcalc.messages import say
-from blockcalc.messages.words import listed, say_count
+from blockcalc.messages.words import listed, say_count, sentences
 from blockcalc.notation.quantities import in_column, places_apart, significant
 from blockcalc.ops.expr import At, Cell, walk
 from blockcalc.ops.op import Array
@@ -110,6 +110,13 @@ def right_text(checked: Checked) -> str:
     if checked.blind:
         parts = (say("check.blind.of", step=s, n=m, of=of) for s, (m, of) in checked.blind.items())
         return say("check.blind", names=listed(parts))
+    text, n = _right_text(checked), len(checked.steps)
+    if others := len(checked.matched.unmatched):
+        return sentences([say_count("check.some", n, of=n + others), text])
+    return text
+
+
+def _right_text(checked: Checked) -> str:
     steps, n, chosen = checked.steps.values(), len(checked.steps), checked.judgement.tolerance
     formats = {s.answer.read_as for s in steps if s.verdict != RIGHT} & NUMBERS.keys()
     if checked.judgement.untold:

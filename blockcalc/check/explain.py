@@ -272,6 +272,8 @@ class Report:
         if not cells:
             return
         yield self.cells(own, cells)
+        if rest := int(wrong_cells(own).sum()) - len(cells):
+            yield Remark(say_count("check.cells.more", rest))
         eq = self.carried.equation(own.step)
         if eq is None or not eq.op.worked:
             return

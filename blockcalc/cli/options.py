@@ -42,6 +42,13 @@ class Color(StrEnum):
     never = "never"
 
 
+class TokensForm(StrEnum):
+    """The words of ``--form``: whether a token is a row or a column."""
+
+    row = "row"
+    column = "column"
+
+
 class ErrorFormat(StrEnum):
     """The words of ``--error-format``."""
 
@@ -220,3 +227,20 @@ ScoreOpt = Annotated[bool, typer.Option("--score", help=say("help.check.score"))
 BlankOpt = Annotated[bool, typer.Option("--blank", help=say("help.check.blank"))]
 PowerOpt = Annotated[bool, typer.Option("--power", help=say("help.check.power"))]
 AsJsonOpt = Annotated[bool, typer.Option("--json", help=say("help.mistakes.json"))]
+TeachBlanksOpt = Annotated[
+    int | None,
+    typer.Option("--blanks", metavar="N", min=1, help=say("help.teach.blanks", blanks=8, steps=3)),
+]
+StepsOfOpt = Annotated[
+    list[str] | None, typer.Option("--steps", metavar="NAMES", help=say("help.teach.steps"))
+]
+SeedOpt = Annotated[int, typer.Option("--seed", metavar="N", help=say("help.teach.seed"))]
+LevelEasyOpt = Annotated[bool, typer.Option("--easy", help=say("help.teach.easy"))]
+LevelHardOpt = Annotated[bool, typer.Option("--hard", help=say("help.teach.hard"))]
+FormOpt = Annotated[
+    TokensForm, typer.Option("--form", metavar=words(TokensForm), help=say("help.teach.form"))
+]
+KeyOpt = Annotated[bool, typer.Option("--key", help=say("help.teach.key"))]
+SheetOutputOpt = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="PATH", help=say("help.teach.output"))
+]

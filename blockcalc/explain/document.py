@@ -331,7 +331,7 @@ class Document:
     drawn : callable or None
         The pieces with steps as pictures of their equations.
     live : callable or None
-        What a page is made from: a ``Rerun``, or the pieces of a comparison.
+        What a page is made from: a ``Rerun``, or the pieces of a comparison or a worksheet.
     """
 
     pieces: Callable[[], Iterable[Piece]]

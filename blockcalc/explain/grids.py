@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -14,7 +14,7 @@ from blockcalc.explain.document import Grid, Operand
 from blockcalc.messages import say
 from blockcalc.messages.words import axis_word
 from blockcalc.notation.digits import ALL_DIGITS, column_places, figure, places_needed
-from blockcalc.ops.expr import At, Figure
+from blockcalc.ops.expr import At, Blank, Figure
 from blockcalc.ops.op import Ref
 from blockcalc.records import dataclass
 
@@ -52,6 +52,8 @@ class Shown:
         Tells whether a number that could be round-off is exact.
     inherited : callable, optional
         Gives the round-off that a number inherits from its operands, if it has no magnitude.
+    blanks : mapping, optional
+        The entries that its tables leave open.
     """
 
     ref: Ref
@@ -61,6 +63,7 @@ class Shown:
     magnitude: NDArray[Any] | None = None
     certain: Callable[[At], bool] | None = None
     inherited: Callable[[At], float] | None = None
+    blanks: Mapping[At, Blank] | None = None
 
     def __post_init__(self) -> None:
         self._places: dict[At, int] = {}
@@ -99,7 +102,9 @@ class Shown:
         return 0.0 if self.certain and self.certain(at) else size
 
     def figure(self, at: At) -> Figure:
-        """Choose the digits of one number in its table."""
+        """Choose the digits of one number in its table; one that is left open has none."""
+        if self.blanks and at in self.blanks:
+            return self.blanks[at]
         return figure(self.number(at), self._places_at(at), self.digits, self.noise(at))
 
     def operand_figure(self, at: At, extra: int = 0) -> Figure:

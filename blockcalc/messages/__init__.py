@@ -7,7 +7,7 @@ from importlib import import_module
 
 from blockcalc.errors import Fault, InternalError, UsageError
 
-PARTS = ("grad", "faults", "cost", "check", "mistakes", "notebook", "new", "page", "design")
+PARTS = ("grad", "faults", "cost", "check", "mistakes", "page", "teach", "design")
 LANGUAGES = {"en": "en", "zh": "zh.main"}  # each with the module of its main table
 VARIABLE = "BLOCKCALC_LANG"
 ENGLISH = "en"

@@ -181,7 +181,7 @@ TEXTS: dict[str, str] = {
     "mistake.slip_term_twice": "this is the value with a term counted twice",
     "mistake.slip_neighbour_factor": "this is the value with a factor from a neighbouring row or column",
     "mistake.slip_neighbour_cell": "this is the number of the cell beside it",
-    "mistake.slip_sign": "this is the value with a sign lost",
+    "mistake.slip_sign": "this is the value with one sign wrong",
     "mistake.slip_plus_for_times": "this is the value with a sum instead of a product",
     "mistake.slip_exp_zero": "this is the value with e⁰ taken as 0",
     "mistake.slip_root_missing": "this is the value without the root",

@@ -1,8 +1,33 @@
-"""The English texts of the live page, and of ``step`` in the terminal."""
+"""The English texts of the live page, of ``step``, and of Python values in notebooks."""
 
 from __future__ import annotations
 
 TEXTS: dict[str, str] = {
+    "repr.spec": "<Spec {title}: {order}; {tokens}, {sizes}>",
+    "repr.trace": "<Trace of {title}: {steps}, {order}; {tokens}, {sizes}{loss}>",
+    "repr.steps": "{n} steps",
+    "repr.steps.one": "1 step",
+    "repr.tokens": "{n} tokens",
+    "repr.tokens.one": "1 token",
+    "repr.batch": "{batch} × {n} tokens",
+    "repr.loss": "; loss = {loss}",
+    "repr.step": "<Step {n}, {name}: {formula} {shape}>",
+    "repr.cost": "<Cost of {title}: {parameters} parameters; {operations} operations in one forward pass of its blocks, {tokens}>",
+    "repr.comparison": "<Comparison: A {a}, B {b}; {n} pairs of steps, {first}>",
+    "repr.first": "the first common step that differs is {name}",
+    "repr.alike": "no common step differs",
+    "repr.checked": "<Checked {source}: {steps} judged, {found}>",
+    "repr.ok": "nothing wrong",
+    "repr.wrong": "{n} wrong, first {name}",
+    "repr.unread": "not all could be read",
+    "html.matrices": "{n} matrices",
+    "html.more": '{n} more tables of {name} are not shown here; show("{name}") prints all',
+    "frame.pandas": "to_frame needs pandas, which is not installed",
+    "frame.pandas.hint": "pip install pandas",
+    "step.given": "{name} is a given matrix, not a step",
+    "show.detail": "detail",
+    "show.pattern": "show takes names of steps or patterns such as 'attn.*', as text; this is {got}",
+    "show.digits": "digits is a whole number from 1 to 17; this is {got}",
     "help.html": "One page for a browser, which computes the block again when a number is changed.",
     "help.compare.html": "One page for a browser: every step of A beside that of B, and the difference.",
     "page.every": "--html has every step, as each is computed from those before; leave out --steps",

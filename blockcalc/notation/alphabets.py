@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from blockcalc.notation.digits import constant
 from blockcalc.notation.signs import GREEK
-from blockcalc.ops.expr import Binary, Call, Dots, Expr, Figure, Fold, Name, Num, Over, walk
+from blockcalc.ops.expr import Binary, Blank, Call, Dots, Expr, Figure, Fold, Name, Num, Over, walk
 from blockcalc.records import dataclass
 
 # operator precedence: an operand with a lower one is put in brackets
@@ -236,7 +236,10 @@ class Latex(Typeset):
         return base + (f"^{{{sup}}}" if sup else "")
 
     def figure(self, f: Figure) -> str:
-        r"""Write a number: ``1.2 \times 10^{-5}``."""
+        r"""Write a number: ``1.2 \times 10^{-5}``; a blank is a line to write on."""
+        if isinstance(f, Blank):
+            number = rf"({f.number})\hspace{{2pt}}" if f.number else ""
+            return rf"{number}\underline{{\hspace{{{12 if f.wide else 4}em}}}}"
         digits = f.digits.replace("inf", r"\infty")
         return digits if f.exponent is None else rf"{digits} \times 10^{{{f.exponent}}}"
 
@@ -297,7 +300,10 @@ class Typst(Typeset):
         return base + (f"^({''.join(map(_raised, sup))})" if sup else "")
 
     def figure(self, f: Figure) -> str:
-        """Write a number: ``1.2 × 10^(-5)``."""
+        """Write a number: ``1.2 × 10^(-5)``; a blank is a line to write on."""
+        if isinstance(f, Blank):
+            number = rf"\({f.number}\) " if f.number else ""
+            return f"{number}#block-room({17 if f.wide else 5}em)"
         digits = f.digits.replace("inf", "∞")
         return digits if f.exponent is None else f"{digits} × 10^({f.exponent})"
 

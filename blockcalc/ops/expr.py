@@ -92,6 +92,22 @@ class Figure(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Blank(Figure):
+    """A number that is left open, with room to write it; ``digits`` is how text shows it.
+
+    Attributes
+    ----------
+    number : int
+        Its number among the blanks of a worksheet; 0 if it is not asked for.
+    wide : bool
+        Whether there is room for arithmetic.
+    """
+
+    number: int = 0
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Slot(Expr):
     """A placeholder for an operand in the body of an elementwise operation."""
 

@@ -34,6 +34,8 @@ COMMANDS = {  # in the order of the help page, each with its module and function
     "step": "step:step",
     "grad": "run:grad",
     "check": "check:check",
+    "worksheet": "teach.worksheet:worksheet",
+    "quiz": "teach.quiz:quiz",
     "compare": "run:compare",
     "cost": "cost:cost",
     "shapes": "cost:shapes",

@@ -185,6 +185,6 @@ def _no_format(there: Sequence[Format], output: str | None) -> Fault:
         return Fault(say("cli.formats_none", names=names))
     ending = PurePath(str(output)).suffix
     key = "cli.formats_ending" if ending else "cli.formats_no_ending"
-    endings = ", ".join(f.ending for f in there)
+    endings = ", ".join(dict.fromkeys(f.ending for f in there))
     text = say(key, ending=ending, name=output, names=names, endings=endings)
     return Fault(text, Place("--output"))

@@ -11,6 +11,8 @@ from blockcalc.explain.document import Grid, Operand
 from blockcalc.messages import say
 from blockcalc.messages.words import axis_word
 
+BLANK = "_"  # what the text of a number that is left open ends with
+
 
 class Whole(str):
     """A text that is not broken at its spaces."""
@@ -85,8 +87,13 @@ def gap_sentences(grid: Grid) -> Iterator[str]:
 
 
 def point_aligned(texts: Sequence[str]) -> list[str]:
-    """Pad numbers so that their decimal points are aligned."""
+    """Pad numbers so that their decimal points are aligned; a blank ends where they end."""
     parts = [text.partition(".") for text in texts]
-    left = max((len(a) for a, _, _ in parts), default=0)
-    right = max((len(dot + b) for _, dot, b in parts), default=0)
-    return [a.rjust(left) + (dot + b).ljust(right) for a, dot, b in parts]
+    numbers = [(len(a), len(dot + b)) for a, dot, b in parts if not a.endswith(BLANK)]
+    right = max((size for _, size in numbers), default=0)
+    width = max([*(size + right for size, _ in numbers), *map(len, texts)], default=0)
+    return [
+        a.rjust(width - (0 if a.endswith(BLANK) else right))
+        + ("" if a.endswith(BLANK) else (dot + b).ljust(right))
+        for a, dot, b in parts
+    ]

@@ -8,7 +8,7 @@ from itertools import chain
 
 from blockcalc.explain.document import Head, Panel, Piece, Remark, Sign, StepPiece
 from blockcalc.notation.alphabets import Text
-from blockcalc.ops.expr import Figure
+from blockcalc.ops.expr import Blank, Figure
 from blockcalc.records import dataclass
 from blockcalc.views.layout import column_ends, gap_sentences
 from blockcalc.views.picture.panel import of_grid
@@ -120,7 +120,9 @@ def shown_labels(labels: Sequence[str], always: bool) -> Sequence[str]:
 
 def missing_decimals(figures: Sequence[Figure]) -> list[str]:
     """Give what each number of a column lacks behind its decimal point, ``.00``, to be aligned."""
-    plain = [f.exponent is None and "inf" not in f.digits for f in figures]
+    plain = [
+        f.exponent is None and "inf" not in f.digits and not isinstance(f, Blank) for f in figures
+    ]
     ends = [
         "".join(f.digits.partition(".")[1:]) if p else ""
         for f, p in zip(figures, plain, strict=True)

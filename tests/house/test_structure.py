@@ -37,7 +37,7 @@ HOUSE: dict[str, set[str]] = {
     "mistakes": {"nn", "ops", "program"},
     "stepper": {"answers", "check", "explain", "files", "notation", "ops", "program", "reading", "views"},
     "check": {"answers", "explain", "mistakes", "nn", "notation", "ops", "program"},
-    "teach": {"answers", "check", "explain", "files", "mistakes", "nn", "notation", "ops", "program", "reading", "views"},
+    "teach": {"answers", "check", "explain", "files", "mistakes", "nn", "notation", "ops", "program", "reading", "stepper", "views"},
     "shell": {"docs", "costs", "gradients", "files", "nn", "notation", "program", "reading", "views"},
     "cli": {"answers", "check", "docs", "shell", "checkpoints", "costs", "explain", "files", "gradients", "nn", "notation", "program", "reading", "stepper", "teach", "views"},
     "notebook": {"check", "costs", "explain", "gradients", "nn", "notation", "ops", "program", "views"},

@@ -54,7 +54,7 @@ NAMES = {
     "install", "sf", "short", "given", "table", "text", "result", "head",
     "folder", "messages", "heads", "bert", "batch", "layers", "bin", "pt",
     "dynamic", "txt", "csv", "tsv", "dat", "json", "Markdown", "null",
-    "Python", "abs", "rel", "names", "show", "pandas", "detail", "digits",
+    "Python", "as", "np", "numpy", "open", "abs", "rel", "names", "show", "pandas", "detail", "digits",
     "AdamW", "GitHub", "KaTeX", "LaTeX", "NumPy", "PyTorch", "PowerShell", "Quarto",
     "Schema", "Transformer", "Ctrl", "Dropout", "Hu", "Latin", "Trace", "True",
     "False", "Comparison", "Checked", "Cost", "Step", "Spec", "Windows", "beamer",

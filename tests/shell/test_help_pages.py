@@ -13,7 +13,7 @@ from tests.shell.commands import COMMANDS
 
 pytestmark = pytest.mark.slow
 
-ORDER = ["run", "step", "grad", "check", "compare", "cost", "shapes", "export", "mistakes", "new", "design", "import", "weights", "samples", "schema", "format", "docs"]  # fmt: skip
+ORDER = ["run", "step", "grad", "check", "worksheet", "quiz", "compare", "cost", "shapes", "export", "mistakes", "new", "design", "import", "weights", "samples", "schema", "format", "docs"]  # fmt: skip
 
 
 def page(*args: str, width: int = 80) -> list[str]:
@@ -29,7 +29,7 @@ def section(lines: list[str], heading: str) -> list[str]:
 def test_every_command_has_its_summary_in_one_line_at_80_columns() -> None:
     lines = section(page(), "Commands")
     assert [line.split(None, 1) for line in lines] == [[n, say(f"short.{n}")] for n in ORDER]
-    assert lines[0] == "  run       Compute a block and show every step with its arithmetic."
+    assert lines[0] == "  run        Compute a block and show every step with its arithmetic."
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])

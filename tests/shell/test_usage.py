@@ -102,7 +102,7 @@ TOKENS = "Number of tokens (128); overrides that of a file."
         (("run", "-zq"), "run has no option '-zq'\n  'blockcalc run --help' lists its options"),
         (("--xyzzy",), "run has no option '--xyzzy'\n  'blockcalc run --help' lists its options"),
         (("run", "--lr", "x"), "run has no option '--lr'\n  --lr is an option of step, grad, check, export"),
-        (("samples", "-o", "x"), "samples has no option '-o'\n  -o is an option of check, compare, cost, shapes, export, new, design, import"),
+        (("samples", "-o", "x"), "samples has no option '-o'\n  -o is an option of check, worksheet, compare, cost, shapes, export, new, design, import"),
         (("cost", "--gated", "--plain"), "--gated and --plain contradict each other; choose one"),
         (("cost", "--no-bias", "--bias"), "--no-bias and --bias contradict each other; choose one"),
         (("run", "--digits", "4", "--digits", "5"), "--digits is given twice: 4 and 5"),
@@ -126,7 +126,7 @@ def test_each_fault_has_its_sentence_and_its_hint(
 
 
 def test_unknown_commands_are_offered_the_nearest(invoke: Invoke) -> None:
-    known = "run, step, grad, check, compare, cost, shapes, export, mistakes, new, design, import, weights, samples, schema, format, docs"
+    known = "run, step, grad, check, worksheet, quiz, compare, cost, shapes, export, mistakes, new, design, import, weights, samples, schema, format, docs"
     said = "is not a command; type one of"
     for args, word, hint in (
         (("rnu",), "rnu", "\n  did you mean 'run'?"),
@@ -167,7 +167,7 @@ def test_every_option_of_every_command_is_checked(
         (("run", "a", "b"), None, "usage: blockcalc run [FILE]"),
         (("rnu",), None, "did you mean 'run'?"),
         (("weights",), None, "A .npz, .npy, .safetensors file, or a table of numbers in text: .csv, .tsv, .txt, .dat."),
-        (("run", "--pdf"), None, "--pdf is an option of check, cost, shapes, export"),
+        (("run", "--pdf"), None, "--pdf is an option of check, worksheet, cost, shapes, export"),
     ],
 )  # fmt: skip
 def test_faults_of_usage_for_programs(
@@ -199,7 +199,7 @@ FORMATS = f"the formats are {flags()}"
         (("export", "--docx"), f"export has no option '--docx'\n  {FORMATS}"),
         (("export", "--Docx"), f"export has no option '--Docx'\n  {FORMATS}"),
         (("export", "--tex"), f"export has no option '--tex'\n  {FORMATS}"),
-        (("cost", "--html"), "cost has no option '--html'\n  --html is an option of compare, export"),
+        (("cost", "--html"), "cost has no option '--html'\n  --html is an option of worksheet, compare, export"),
         (("run", "--png"), f"run has no option '--png'\n  the formats are those of blockcalc export: {flags()}"),
         (("run", "--svg"), "run has no option '--svg'\n  --svg is an option of export"),
         (("run", "--npz"), "run has no option '--npz'\n  --npz is an option of export"),

@@ -114,7 +114,7 @@ def _by_use(own: Judged, carried: Carried, eq: Equation, at: At) -> Iterator[lis
     unit = 2 * float(own.answer.half[at]) or 1.0
     own_number, true_number = (float(v.numbers[at]) for v in (own.own, own.true))
     copying = list(slips_of_copying(own_number, unit))
-    yield copying[:1]  # a sign lost, even in whole numbers
+    yield copying[:1]  # a wrong sign, even in whole numbers
     yield list(_beside(own.own.numbers, at, -1, unit))
     yield copying[1:]
     yield list(slips_of_copying(true_number, unit)) if math.isfinite(true_number) else []

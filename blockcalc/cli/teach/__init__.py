@@ -1,1 +1,1 @@
-"""The commands of a teacher: ``worksheet`` and ``quiz``."""
+"""The commands of a teacher: ``design``, ``worksheet`` and ``quiz``."""

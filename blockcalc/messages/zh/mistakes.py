@@ -181,7 +181,7 @@ TEXTS: dict[str, str] = {
     "mistake.slip_term_twice": "这个值有一项算了两次",
     "mistake.slip_neighbour_factor": "这个值用了相邻行或列的一个因子",
     "mistake.slip_neighbour_cell": "这是旁边元素的数",
-    "mistake.slip_sign": "这个值丢了一个负号",
+    "mistake.slip_sign": "这个值有一个正负号写反了",
     "mistake.slip_plus_for_times": "这个值把乘写成了加",
     "mistake.slip_exp_zero": "这个值把 e⁰ 当作 0",
     "mistake.slip_root_missing": "这个值没有开方",

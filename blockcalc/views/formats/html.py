@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 
 from blockcalc.explain.data import Rerun
-from blockcalc.explain.document import Given, Head, Heading, Piece, StepPiece
+from blockcalc.explain.document import Given, Head, Heading, Overview, PairPiece, Piece, StepPiece
 from blockcalc.messages import language, say
 from blockcalc.views.html.tables import grid_table
 from blockcalc.views.html.text import safe
@@ -23,20 +23,21 @@ from blockcalc.views.page.frames import (
     line_html,
 )
 from blockcalc.views.page.pair import pair_html
+from blockcalc.views.page.plain import plain_html
 from blockcalc.views.page.script import policy, script, style
 
 
 def html_bytes(content: Rerun | Iterable[Piece], fragment: bool = False) -> bytes:
-    """Write the page of a block, or of a comparison.
+    """Write the page of a block, of a comparison, or of a worksheet.
 
     Parameters
     ----------
     content : Rerun or iterable of Piece
-        A run, which the page computes again; or the pieces of two runs, which it only shows.
+        A run, which the page computes again; or pieces that it only shows: of two runs, or others.
     fragment : bool
         Has no effect: a page is always whole.
     """
-    parts = _page(live(content)) if isinstance(content, Rerun) else _pair_page(list(content))
+    parts = _page(live(content)) if isinstance(content, Rerun) else _still_page(list(content))
     return "".join(parts).encode()
 
 
@@ -50,12 +51,13 @@ def _begin(title: str, scripted: bool) -> str:
     )
 
 
-def _pair_page(pieces: Sequence[Piece]) -> Iterator[str]:
+def _still_page(pieces: Sequence[Piece]) -> Iterator[str]:
     head = next((piece for piece in pieces if isinstance(piece, Head)), None)
     title = safe(head.title) if head else "blockcalc"
     yield _begin(title, scripted=False)
     yield f'<header>\n<h1>{title}</h1>\n</header>\n<main id="steps">\n'
-    yield from pair_html(pieces)
+    paired = any(isinstance(piece, Overview | PairPiece) for piece in pieces)
+    yield from pair_html(pieces) if paired else plain_html(pieces)
     yield "</main>\n</body>\n</html>\n"
 
 

@@ -63,7 +63,7 @@ def _document(pieces: Iterable[Piece], fragment: bool, slides: bool) -> bytes:
     body = "\n".join(_Writer(slides).body(pieces))
     chinese = any(map(east_asian, set(body)))
     lists, heat = r"\begin{longtable}" in body, r"\blockheat{" in body
-    kind = Kind(slides, chinese, lists, heat)
+    kind = Kind(slides, chinese, lists, heat, r"\blockblank{" in body)
     if fragment:
         packages = say("latex.needs", packages=kind.packages)
         return f"% {packages}\n{macros(kind)}{body}\n".encode()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 
 from blockcalc.notation.alphabets import GRADIENT, Text
 from blockcalc.notation.signs import clean
-from blockcalc.ops.expr import Expr, Figure
+from blockcalc.ops.expr import Blank, Expr, Figure
 
 
 def safe(text: str) -> str:
@@ -56,7 +57,11 @@ class Html(Text):
         return out + (tag("sup", safe(raised)) if raised else "")
 
     def figure(self, f: Figure) -> str:
-        """Write a number, with its power of ten raised."""
+        """Write a number, with its power of ten raised; a blank is a box, or a line to write on."""
+        if isinstance(f, Blank):
+            return tag(
+                "span", tag("sup", str(f.number)) if f.number else "", "room" if f.wide else "blank"
+            )
         digits = safe(Text.figure(self, Figure(f.digits)))
         return digits if f.exponent is None else f"{digits}×10{tag('sup', str(f.exponent))}"
 
@@ -65,11 +70,11 @@ class Html(Text):
 
 
 def value_of(f: Figure) -> float:
-    """Give the value of a shown number.
+    """Give the value of a shown number; nan of a blank.
 
     Examples
     --------
     >>> value_of(Figure("-1.5", 2))
     -150.0
     """
-    return float(f.digits) * 10.0 ** (f.exponent or 0)
+    return math.nan if isinstance(f, Blank) else float(f.digits) * 10.0 ** (f.exponent or 0)

@@ -63,6 +63,13 @@ _HEAT = r"""% a heat map: its columns, its rows, what stands below
 \newcommand{\blockquiet}[1]{{\color{blockquiet}#1}}
 """
 
+_BLANKS = r"""% a number to fill in
+\ifdefined\blockblank\else
+\newcommand{\blockblank}[1]{\fboxsep=1pt\fboxrule=.4pt
+  \raisebox{-1.1ex}{\fbox{\hbox to 3.4em{\vbox to 3.6ex{\hbox{\tiny #1}\vss}\hss}}}}
+\fi
+"""
+
 _LINES = r"""% arithmetic, aligned at its first sign: the widest left side, then lines
 \newcommand{\blocklines}[2]{{\small\settowidth{\blockleft}{$#1$}#2}}
 \newcommand{\blockline}[3]{\par{\raggedright\hangindent=\dimexpr\blockleft+1.6em\relax
@@ -175,12 +182,15 @@ class Kind:
         Whether it has long lists, which are measured by setting it twice.
     heat : bool
         Whether it has heat maps, which need colours.
+    blanks : bool
+        Whether it has numbers to fill in.
     """
 
     slides: bool = False
     chinese: bool = False
     lists: bool = False
     heat: bool = False
+    blanks: bool = False
 
     @property
     def packages(self) -> str:
@@ -198,7 +208,7 @@ def macros(kind: Kind) -> str:
     comment = f"% {say('latex.only', command=ONLY)}\n"
     own = _CHOICE + _MATRICES + _LINES + (_SLIDES if kind.slides else _PAGE)
     text = f"\\makeatletter\\ifdefined\\blockstep\\else\n{comment}{own}\\fi\\makeatother\n"
-    return text + (_heat_macros() if kind.heat else "")
+    return text + (_BLANKS if kind.blanks else "") + (_heat_macros() if kind.heat else "")
 
 
 def _heat_macros() -> str:

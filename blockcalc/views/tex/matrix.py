@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from blockcalc.explain.document import Panel
 from blockcalc.notation.alphabets import Latex
-from blockcalc.ops.expr import Figure
+from blockcalc.ops.expr import Blank, Figure
 from blockcalc.views.layout import shortened
 from blockcalc.views.panels import (
     MOST_ROWS,
@@ -82,7 +82,7 @@ class Matrices:
             shade = panel.shades[at[0]][at[1]]
             macro = r"\blockquiet" if shade is None else rf"\blockshade{{{shade}}}"
             number = rf"{macro}{{{number}}}"
-        elif panel.worked == at:
+        elif panel.worked == at and not isinstance(panel.rows[at[0]][at[1]], Blank):
             number = rf"\blockworked{{{number}}}"
         elif at in panel.lit:
             number = rf"\blocklit{{{number}}}"
@@ -92,9 +92,14 @@ class Matrices:
         """Write numbers under each other, aligned at their decimal points."""
         pairs = zip(figures, missing_decimals(figures), strict=True)
         return [
-            self.alphabet.figure(f) + (rf"\phantom{{{missing}}}" if missing else "")
-            for f, missing in pairs
+            self.number(f) + (rf"\phantom{{{missing}}}" if missing else "") for f, missing in pairs
         ]
+
+    def number(self, figure: Figure) -> str:
+        """Write a number, or a box to write it in."""
+        if isinstance(figure, Blank):
+            return rf"\blockblank{{{figure.number or ''}}}"
+        return self.alphabet.figure(figure)
 
 
 def _heat(

@@ -53,7 +53,7 @@ DEFINITIONS = (
 #let block-section(level, title, name: none, prose: none, size: 12pt) = context {
   let title = heading(level: level, {
     text(size: size, title)
-    if name != none { h(0.6em); text(weight: "regular", name) }
+    if name != none { [ ]; h(0.35em); text(weight: "regular", name) } // a space for the outline
   })
   let prose = if prose != none { text(size: 9pt, prose) }
   if prose == none { return title }
@@ -78,6 +78,9 @@ DEFINITIONS = (
 #let block-lit(number) = table.cell(fill: rgb("#fff1c2"), text(stroke: 0.3pt, number))
 #let block-worked(number) = box(
   stroke: 0.6pt + rgb("#9a6700"), fill: rgb("#ffd866"), outset: (x: 2.2pt, y: 0.8pt), number)
+#let block-blank(number) = box(width: 4.2em, height: 1.9em, baseline: 35%, stroke: 0.6pt,
+  align(left + top, pad(left: 1.5pt, top: 1.5pt, text(size: 6.5pt, number))))
+#let block-room(width) = box(width: width, baseline: 2pt, stroke: (bottom: 0.5pt), height: 1.6em)
 #let block-power(digits, power) = digits + "×10" + super(typographic: false, size: 0.75em, power)
 #let block-padded(number, missing) = number + hide(missing)
 #let block-label(body) = box(width: 42mm, align(right, par(justify: false, body)))
@@ -260,7 +263,7 @@ DEFINITIONS = (
   if width + 0.3 * block-width > block-width { block-width } else { width }
 }
 #let block-body(step, room) = {
-  heading(level: step.level, step.title + h(0.6em) + text(weight: "regular", step.name))
+  heading(level: step.level, step.title + [ ] + h(0.35em) + text(weight: "regular", step.name))
   block(above: 0.55em, below: 0.55em, sticky: true,
     step.formula + h(1em) + box(text(size: 8pt, step.shape)))
   if step.takes != none { block-small(step.takes) }

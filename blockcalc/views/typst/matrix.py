@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from blockcalc.explain.document import Panel
 from blockcalc.notation.alphabets import Text
 from blockcalc.notation.signs import clean
-from blockcalc.ops.expr import Figure
+from blockcalc.ops.expr import Blank, Figure
 from blockcalc.views.panels import Paper, blocks, missing_decimals, shown_labels, with_marks
 from blockcalc.views.typst.text import LONG_WORD, array, formula, quoted, written
 
@@ -64,7 +64,7 @@ class Matrices:
 def _entry(panel: Panel, at: tuple[int, int], figure: Figure, missing: str) -> str:
     """Write one number, marked if it is worked or read, or shaded, aligned at its point."""
     text = number(figure)
-    if panel.worked == at:
+    if panel.worked == at and not isinstance(figure, Blank):  # a blank is a box already
         text = f"block-worked({text})"
     if missing:
         text = f"block-padded({text}, {quoted(missing)})"
@@ -82,6 +82,8 @@ def number(figure: Figure) -> str:
     >>> print(number(Figure("-1.5")), number(Figure("1.5", -6)))
     "−1.5" block-power("1.5", "−6")
     """
+    if isinstance(figure, Blank):
+        return f"block-blank({quoted(str(figure.number or ''))})"
     digits = quoted(figure.digits.replace("inf", "∞").replace("-", "−"))
     if figure.exponent is None:
         return digits
