@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +31,15 @@ if TYPE_CHECKING:
     from blockcalc.teach.design.score import Design
     from blockcalc.teach.design.wanted import Wanted
 
-SOFTMAX = "exact|base2|e"
+
+class Softmax(StrEnum):
+    """The words of ``--softmax``."""
+
+    exact = "exact"
+    base2 = "base2"
+    e = "e"
+
+
 MOST_COUNT = 200
 
 
@@ -54,8 +63,12 @@ class Sizes:
         Order | None, typer.Option("--norm", metavar=words(Order), help=say("help.norm"))
     ] = None
     softmax: Annotated[
-        str | None,
-        typer.Option("--softmax", metavar=SOFTMAX, help=say("help.design.softmax", names=SOFTMAX)),
+        Softmax | None,
+        typer.Option(
+            "--softmax",
+            metavar=words(Softmax),
+            help=say("help.design.softmax", names=words(Softmax)),
+        ),
     ] = None
     most: Annotated[int, _number("--max-den", "max_den", 1, 999)] = 12
     seed: Annotated[int, _number("--seed", "seed", 0, 2**32 - 1)] = 0
@@ -66,7 +79,7 @@ class Sizes:
 
 SecondsOpt = Annotated[
     int,
-    typer.Option("--time", metavar="SECONDS", min=1, max=86400, help=say("help.design.time")),
+    typer.Option("--time", metavar="N", min=1, max=86400, help=say("help.design.time")),
 ]
 CountOpt = Annotated[
     int | None,
@@ -111,7 +124,7 @@ def _wanted(sizes: Sizes) -> Wanted:
     options = {
         "tokens": sizes.tokens, "d_model": sizes.d_model, "heads": sizes.heads,
         "d_ff": sizes.d_ff, "order": None if sizes.norm is None else sizes.norm.value,
-        "softmax": sizes.softmax, "most": sizes.most, "seed": sizes.seed,
+        "softmax": None if sizes.softmax is None else sizes.softmax.value, "most": sizes.most, "seed": sizes.seed,
     }  # fmt: skip
     given = {key: value for key, value in options.items() if value is not None}
     if sizes.like is None:
