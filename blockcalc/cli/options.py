@@ -234,7 +234,7 @@ TeachBlanksOpt = Annotated[
 StepsOfOpt = Annotated[
     list[str] | None, typer.Option("--steps", metavar="NAMES", help=say("help.teach.steps"))
 ]
-SeedOpt = Annotated[int, typer.Option("--seed", metavar="N", help=say("help.teach.seed"))]
+SeedOpt = Annotated[int, typer.Option("--seed", min=0, metavar="N", help=say("help.teach.seed"))]
 LevelEasyOpt = Annotated[bool, typer.Option("--easy", help=say("help.teach.easy"))]
 LevelHardOpt = Annotated[bool, typer.Option("--hard", help=say("help.teach.hard"))]
 FormOpt = Annotated[

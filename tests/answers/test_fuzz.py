@@ -18,6 +18,8 @@ from blockcalc.errors import InputError
 from blockcalc.nn.block import build
 from tests.answers.llama_text import tensor_text
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = build(sample("tiny"))
 PIECES = [
     "attn.q", "scores", "norm1.mean", "x", "points", ":", " ", "\n", "  - ", "- ", "[", "]", "{", "}", ",", ", ",

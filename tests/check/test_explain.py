@@ -74,6 +74,7 @@ def test_no_line_is_wider_than_the_terminal(width: int, encoding: str, tmp_path:
     assert max(map(cell_len, text.splitlines())) <= width
 
 
+@pytest.mark.slow
 def test_the_numbers_of_a_cell_have_the_same_decimals(tmp_path: Path) -> None:
     text = checked("attn.weights.exp: [[1, 2.71], [0.367, 0.36788]]", where=tmp_path)
     (row,) = [line.split()[-2:] for line in text.splitlines() if line.startswith("     [1, 2]")]
@@ -159,6 +160,7 @@ def test_one_set_of_answers_is_a_row_for_each_step(tmp_path: Path) -> None:
     assert verdicts["attn.scores"] == "follows"
 
 
+@pytest.mark.slow
 def test_gradients_have_their_titles_and_lines(tmp_path: Path) -> None:
     trace = blockcalc.grad(blockcalc.load(FILE))
     wrong = np.array(trace["grad.attn.w_q"])

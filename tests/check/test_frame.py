@@ -122,6 +122,7 @@ def test_exchanged_columns_used_later_are_not_another_order() -> None:
     assert frames(block, alone) == [("attn.q", "columns_permuted")]
 
 
+@pytest.mark.slow
 def test_a_layer_off_by_one_is_the_reason_of_its_step() -> None:
     block = made({"x": SMALL["x"], "blocks": [{k: SMALL[k] for k in ("attn", "ffn")}] * 2})
     first, second = (b.out.name for b in block.program.blocks)

@@ -19,6 +19,8 @@ from tests.check.helpers import check_block
 from tests.fuzz.fuzz import attack
 from tests.mistakes.wrong_answers import Rng, as_answers, random_block
 
+pytestmark = pytest.mark.slow
+
 VERDICTS = {"right", "rounded", "wrong", "follows", "equivalent", "trivial"}
 
 

@@ -19,6 +19,8 @@ from blockcalc.mistakes.alternative import Block
 from blockcalc.views.formats.json import json_bytes
 from tests.check.helpers import SMALL, check_block, check_text, made
 
+pytestmark = pytest.mark.slow
+
 CAUSAL = made({**SMALL, "attn": {**SMALL["attn"], "causal": True}})
 EYE = [[1, 0], [0, 1]]
 HUGE = made({"x": [[1e100, 1], [0, 1e-100]], "attn": {"w_q": EYE, "w_k": EYE, "w_v": EYE}})

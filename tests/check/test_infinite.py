@@ -14,6 +14,8 @@ from blockcalc.mistakes.alternative import Block
 from blockcalc.ops.op import Array
 from tests.check.helpers import SMALL, check_arrays, made, right, small
 
+pytestmark = pytest.mark.slow
+
 EVEN = made({**SMALL, "x": [[1.0, 1.0, 1.0], *SMALL["x"][1:]], "norm": "pre"})
 
 

@@ -43,6 +43,7 @@ def test_a_backward_pass_in_a_format_has_nothing_wrong(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", DUMPS)
+@pytest.mark.slow
 def test_a_run_in_float64_that_is_cast_has_nothing_wrong(form: str) -> None:
     for block in blocks(SEEDS[1], 8):
         cast = {n: Answer(n, NUMBERS[form](a.values), a.judged, a.half, form) for n, a in kept(block, "float64").items()}  # fmt: skip
@@ -51,12 +52,14 @@ def test_a_run_in_float64_that_is_cast_has_nothing_wrong(form: str) -> None:
 
 @pytest.mark.parametrize("form", WRITTEN)
 @pytest.mark.parametrize("way", [kept, stepwise])
+@pytest.mark.slow
 def test_rounded_numbers_have_nothing_wrong(form: str, way: Any) -> None:
     for block in blocks(SEEDS[0], 8):
         assert not list(alarms(diagnosed(block, way(block, form)).judgement))
 
 
 @pytest.mark.parametrize("form", ["3", "bfloat16", "float32"])
+@pytest.mark.slow
 def test_any_subset_of_right_steps_has_nothing_wrong(form: str) -> None:
     rng = np.random.RandomState(3)
     for block in blocks(SEEDS[0], 8):
@@ -68,6 +71,7 @@ def test_any_subset_of_right_steps_has_nothing_wrong(form: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("form", DUMPS)
 @pytest.mark.parametrize("path", CASES, ids=lambda p: p.stem)
+@pytest.mark.slow
 def test_the_numbers_of_the_frameworks(path: Path, form: str) -> None:
     with np.load(path) as z:
         block = made(_plain(as_data(path.stem, z)))

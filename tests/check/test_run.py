@@ -29,6 +29,7 @@ OF_STEP = {"verdict", "judged", "wrong", "own_wrong", "max_abs", "max_rel", "max
            "where", "worst"}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_step_to_write_next_lies_between() -> None:
     values = right(small())
     own = {"attn.q": values["attn.q"], "norm2": values["norm2"] + 0.123}
@@ -227,6 +228,7 @@ def test_right_steps_are_not_all_where_some_could_not_be_read() -> None:
     assert said == "The only step that could be read is right."
 
 
+@pytest.mark.slow
 def test_two_features_reveal_little_and_more_steps_reveal_more() -> None:
     two = made({
         "x": [[1, 0], [0, 1], [1, 1]],

@@ -86,6 +86,7 @@ def test_all_usual_slips_that_fit_are_named() -> None:
     assert names == {"slip_sign", "slip_neighbour_cell"}
 
 
+@pytest.mark.slow
 def test_a_plain_wrong_number_is_no_slip() -> None:
     rng = np.random.RandomState(0)
     told = 0

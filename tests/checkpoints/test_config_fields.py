@@ -17,6 +17,8 @@ from blockcalc.checkpoints.configs import FACTS, IDLE, OUTSIDE, shown
 from blockcalc.checkpoints.families import FAMILIES
 from tests.small_models import CHECKPOINTS, TOKENS, changed, outcome, refusal, saved, written
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("safetensors", reason="safetensors is an extra")
 VERSIONS: dict[str, dict[str, dict[str, Any]]] = json.loads(
     (CHECKPOINTS / "fields.json").read_text()

@@ -143,6 +143,7 @@ def test_whole_numbers_as_python_2_wrote_them(tmp_path: Path) -> None:
     assert np.array_equal(read(tmp_path / "w.npy", tensors(tmp_path / "w.npy")[0]), W)
 
 
+@pytest.mark.slow
 def test_every_cut_of_a_file(tmp_path: Path) -> None:
     raw = npy(described()) + W.tobytes()
     for name, whole in (("w.npy", raw), ("w.npz", packed(raw)), ("w.npz", packed(raw, 8))):

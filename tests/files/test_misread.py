@@ -15,6 +15,8 @@ from blockcalc.files.misread import LONGEST_TRIED, culprit, lookalike, lookalike
 from blockcalc.views.errors import report
 from tests.faults import ENCODINGS, TWO_ROWS, advice, fault_of, named, place_of
 
+pytestmark = pytest.mark.slow
+
 # the character, its name, and what is to be written: told here once more, from the Unicode tables
 SPACES = dict.fromkeys(
     "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",

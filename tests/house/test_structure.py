@@ -82,7 +82,7 @@ def _imports(path: Path) -> tuple[str, ...]:
 
 
 def _found(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -198,6 +198,11 @@ def test_no_room_names_the_norms_of_a_block() -> None:
 def _nodes(kind: type[Node]) -> Iterator[tuple[str, Node]]:
     """Give the nodes of a kind in the code of every room."""
     for room in sorted(INSIDE):
-        for node in ast.walk(ast.parse(ROOMS[room].read_text(encoding="utf-8"))):
+        for node in ast.walk(_tree(ROOMS[room])):
             if isinstance(node, kind):
                 yield room, node
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))

@@ -199,6 +199,7 @@ def test_the_public_name_is_there() -> None:
 
 
 @pytest.mark.parametrize("args", [("run",), ("export", "--html"), ("export", "--typst"), ("grad",)])
+@pytest.mark.slow
 def test_axes_are_words_of_the_language(args: tuple[str, ...]) -> None:
     command, *options = args
     said = text(cli(command, str(folder() / "two_heads.yaml"), *options, "--lang", "zh"))

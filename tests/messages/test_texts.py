@@ -147,6 +147,7 @@ def test_the_rows_of_a_count_have_their_texts() -> None:
 
 
 @pytest.mark.parametrize("spec", slow_in_other_order(), ids=lambda s: f"{s.title}-{s.order}")
+@pytest.mark.slow
 def test_every_step_and_section_of_the_samples_is_named(spec: blockcalc.Spec) -> None:
     assert list(explain(spec, blockcalc.run(spec)))
     for chain in (False, True):

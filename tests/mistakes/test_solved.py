@@ -14,6 +14,8 @@ from blockcalc.ops.op import Array
 from blockcalc.program.bounds import NUMBERS
 from tests.check.helpers import check_arrays, check_block, check_text, made, verdicts
 
+pytestmark = pytest.mark.slow
+
 DRAW = np.random.RandomState(4)
 
 

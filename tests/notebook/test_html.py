@@ -18,6 +18,8 @@ from blockcalc.views.html.style import MOST_HEAT, STYLE
 from blockcalc.views.html.tables import grid_table
 from tests.helpers import SAMPLES, THREE, TINY_SPEC
 
+pytestmark = pytest.mark.slow
+
 VOID = {"br"}
 TINY = blockcalc.run(TINY_SPEC)
 ATTACKS = (

@@ -39,6 +39,7 @@ def _named(case: Case) -> str:
     return f"{type(case.op).__name__} {case.eq.out.name}"
 
 
+@pytest.mark.slow
 def test_no_step_in_double_precision_lies_outside() -> None:
     outside = []
     for case in cases():
@@ -84,6 +85,7 @@ def _moved(
 
 
 @pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 17])
+@pytest.mark.slow
 def test_uncertain_operands_move_no_result_further(every: int) -> None:
     rng = np.random.RandomState(5)
     outside, reached = [], 0.0
@@ -297,6 +299,7 @@ def test_random_blocks_stay_within(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["bfloat16", *(pytest.param(f, marks=pytest.mark.slow) for f in ("float32", "float16"))]
 )
+@pytest.mark.slow
 def test_a_random_block_stays_within(name: str) -> None:
     found = figures(name, 1000)
     assert (found.outside, found.open) == (0, 0)

@@ -12,6 +12,8 @@ from blockcalc.program.bounds import NUMBERS
 from tests.ops.exact import DIGITS, cell, mpmath
 from tests.ops.simulate import dtype_of, kept, stepwise
 
+pytestmark = pytest.mark.slow
+
 CELLS = 20
 REFS = [Ref("x", "X", ("token",), (CELLS,), "data")] * 2
 CONSTANTS = (0.1, 2.0, -1.0, 3.0, 0.044715, 0.5)

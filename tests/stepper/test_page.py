@@ -33,6 +33,7 @@ def squeezed(text: str) -> str:
 
 @pytest.mark.parametrize("mode", ["steps", "cells"])
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda p: p.stem)
+@pytest.mark.slow
 def test_all_of_every_step_is_on_a_screen_of_80_by_24(sample: Path, mode: str) -> None:
     session = session_of(sample)
     if mode == "cells":
@@ -259,6 +260,7 @@ def test_any_keys_in_any_order_leave_a_screen(data: dict[str, Any], keys: list[s
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda p: p.stem)
+@pytest.mark.slow
 def test_on_a_small_screen_the_arithmetic_is_whole_or_marked(sample: Path) -> None:
     """The title gives way to it, so that result and arithmetic are seen on 40 by 12."""
     session, text = session_of(sample), Text()

@@ -58,6 +58,7 @@ def test_the_cell_selected_at_first_is_the_one_that_run_works(sample: Path) -> N
 
 
 @pytest.mark.parametrize("sample", FEW_SAMPLES, ids=lambda p: p.stem)
+@pytest.mark.slow
 def test_every_cell_of_every_step_is_worked_and_its_sources_are_lit(sample: Path) -> None:
     session = session_of(sample)
     explainer = session.explainer

@@ -16,6 +16,8 @@ from blockcalc.program.trace import Trace
 from blockcalc.teach.blanks import Cells, Gap, Level, choose, room
 from tests.helpers import TINY_SPEC, refused, sample_specs
 
+pytestmark = pytest.mark.slow
+
 ALL = sample_specs()[::2]
 
 

@@ -27,6 +27,8 @@ from tests.read_back import check, from_latex, from_text, printed
 from tests.views.test_latex import pdflatex, typeset, xelatex
 from tests.views.test_markdown import pandoc
 
+pytestmark = pytest.mark.slow
+
 NAMES = {"three": "three_features", "heads": "two_heads", "causal": "causal", "zh": "sentence_zh"}
 FILES = [
     pytest.param(p, marks=() if p.stem in ("tiny", "two_heads") else pytest.mark.slow)

@@ -133,6 +133,7 @@ def test_the_smallest_sample_is_short() -> None:
 @pytest.mark.parametrize(
     "args", [("run",), ("run", "--heat"), ("grad",), ("compare",)], ids=" ".join
 )
+@pytest.mark.slow
 def test_colour_changes_no_character(args: tuple[str, ...], width: str) -> None:
     path = str(SAMPLES[0].parent / "bert_style.yaml")
     command, *options = args

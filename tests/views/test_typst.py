@@ -148,6 +148,7 @@ def test_names_of_a_file_stand_in_strings_alone() -> None:
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda p: p.stem)
+@pytest.mark.slow
 def test_every_number_stands_in_the_source(path: Path) -> None:
     spec = blockcalc.load(path)
     steps = [p for p in pieces(spec, pictures=True) if isinstance(p, StepPiece)]

@@ -63,12 +63,12 @@ def columns_of(rng: np.random.RandomState, n: int, rows: int, sparse: bool = Fal
 def denominators(sums: Array, d: int, common: int) -> int:
     """Give the largest denominator of a matrix, its means, σ, deviations and normalized rows.
 
-    The variance has the square of that of σ.
+    The variance has the square of that of σ, which is a fraction in each row.
 
     Examples
     --------
-    >>> denominators(np.array([[1, 1, -1, 3]]), 4, 1)
-    1
+    >>> denominators(np.array([[1, 1, -1, -1]]), 4, 1), denominators(np.array([[1, 0, 0, 1]]), 4, 1)
+    (1, 2)
     """
     largest = common // math.gcd(common, *map(int, sums.ravel()))
     for row in sums.tolist():

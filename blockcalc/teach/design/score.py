@@ -84,7 +84,7 @@ def length(x: Fraction) -> int:
 
     Examples
     --------
-    >>> [length(Fraction(x)) for x in ("-3", "1/2", "1/3", "5/4")]
+    >>> [length(Fraction(x)) for x in ("-3", "1/2", "1/3", "17/8")]
     [1, 2, 2, 3]
     """
     digits = len(str(abs(x.numerator)))

@@ -16,6 +16,8 @@ import yaml
 import blockcalc
 from tests.helpers import cli
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("design", "--tokens", "2", "--softmax", "base2", "--seed", "3")
 
 

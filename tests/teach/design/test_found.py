@@ -15,6 +15,8 @@ from blockcalc.teach.design.score import Design, is_variance, scored
 from blockcalc.teach.design.search import Near, candidates
 from blockcalc.teach.design.wanted import Wanted
 
+pytestmark = pytest.mark.slow
+
 SIZES = [
     Wanted(2, 4, 1, "post", "base2"),
     Wanted(3, 4, 1, "post", "exact"),

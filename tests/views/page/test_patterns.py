@@ -18,6 +18,8 @@ from blockcalc.program.program import Equation
 from blockcalc.views.page.patterns import NoPattern, _gives, patterns, tree_data
 from tests.helpers import sample_specs
 
+pytestmark = pytest.mark.slow
+
 SPECS = sample_specs()
 
 
